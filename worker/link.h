@@ -1,0 +1,41 @@
+/* The link between agent and runner: JSON lines over an inherited socketpair (descriptor in RUNG_LINK_FD), each with
+ * trial and attempt. stdout and stderr of the runner are only logs.
+ *
+ * agent -> runner
+ *   {"type":"sweep","train":{...},"data_path":"/...","seed":7,"metric":"...","maximize":true,"objective":"last"}   once, before the first run; data loads
+ *   {"type":"run","trial":3,"attempt":1,"parameters":{},"start":0,"until":9,"checkpoint":"/path or null","save":"/path",
+ *    "final":{...} or null}
+ *   {"type":"until","trial":3,"attempt":1,"until":27}   a higher bound
+ *   {"type":"stop","trial":3,"attempt":1,"reason":"stopped|interrupted"}  at the next epoch boundary; interrupted saves a checkpoint
+ * runner -> agent
+ *   {"type":"idle","device":"cpu/avx512_core"}          ready for a run
+ *   {"type":"report","trial":3,"attempt":1,"resource":1,"metrics":{},"seconds":0.01}
+ *   {"type":"ended","trial":3,"attempt":1,"outcome":"finished|paused|stopped|interrupted|diverged|out_of_memory|invalid|crashed",
+ *    "resource":9,"checkpoint":"/path or null","error":"... or null","details":{"derived":{},...}}
+ * The runner exits when the link closes. Lines are at most 16 MiB. */
+#ifndef RUNG_WORKER_LINK_H
+#define RUNG_WORKER_LINK_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <stddef.h>
+
+#define LINK_FD_VARIABLE "RUNG_LINK_FD"
+#define LINK_LINE_LIMIT (16u << 20)
+
+/* A buffered line reader over a non-blocking or blocking descriptor (not owned). */
+struct link {
+    int fd;
+    struct text input;
+    size_t parsed;
+};
+void link_init(struct link *link, int fd);
+void link_release(struct link *link);
+/* 1: *message is a new object; 0: nothing whole yet (would block); -1: closed or malformed (err). */
+int link_receive(struct link *link, json_t **message, struct error *err);
+/* Writes the whole line (waits for room); steals nothing. */
+int link_send(struct link *link, const json_t *message, struct error *err);
+
+#endif
