@@ -154,6 +154,7 @@ static void print_plain(struct progress *progress, const struct engine_counts *c
 void progress_update(struct progress *progress, const struct engine_counts *counts)
 {
     forward_child(progress);
+    progress->counts = *counts;
     if (progress->quiet)
         return;
     if (progress->terminal) {
@@ -167,10 +168,10 @@ void progress_update(struct progress *progress, const struct engine_counts *coun
         print_plain(progress, counts);
 }
 
-void progress_finish(struct progress *progress, const struct engine_counts *counts)
+void progress_end(struct progress *progress)
 {
     forward_child(progress);
     erase(progress);
     if (!progress->quiet)
-        print_plain(progress, counts);
+        print_plain(progress, &progress->counts);
 }

@@ -16,6 +16,7 @@ struct progress {
     bool drawn;         /* a live line stands on the screen */
     int64_t started_ns, printed_ns;
     int64_t printed_ended, printed_best; /* what the last plain line said */
+    struct engine_counts counts;         /* the newest */
     int child_fd;       /* stderr of a child, non-blocking; -1: none */
     struct text child_line;
     const char *metric; /* may be NULL */
@@ -25,8 +26,8 @@ void progress_init(struct progress *progress, const char *metric, bool quiet);
 void progress_release(struct progress *progress);
 /* Draws or prints what changed; also forwards the child's lines. */
 void progress_update(struct progress *progress, const struct engine_counts *counts);
-/* Removes the live line and says the last word. */
-void progress_finish(struct progress *progress, const struct engine_counts *counts);
+/* Leaves the last state on the screen; later lines start below it. */
+void progress_end(struct progress *progress);
 /* A line from elsewhere, above the live line. */
 void progress_line(struct progress *progress, const char *line);
 /* For struct log's write_f; user is the struct progress. */

@@ -1,0 +1,70 @@
+/* rung coordinator SPEC: serve a sweep to workers that attach from anywhere. */
+#include "cli/command.h"
+#include "cli/serve.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_ADDRESS "tcp://127.0.0.1:7155"
+#define MAX_BINDS 16
+
+static const char usage[] =
+    "usage: rung coordinator SPEC [OPTION]...\n"
+    "       rung coordinator --resume [SWEEP] [OPTION]...\n"
+    "Serves a sweep; attach workers at any time with: rung worker ENDPOINT. SPEC may be - (standard input).\n"
+    "\n"
+    "  --bind ADDRESS       listen there: tcp://HOST:PORT (default " DEFAULT_ADDRESS "; port 0: any free one),\n"
+    "                       ipc://PATH; may be repeated\n" SERVE_OPTIONS_HELP;
+
+static const struct option options_table[] = {SERVE_LONG_OPTIONS,
+                                              {"bind", required_argument, NULL, OPTION_OWN},
+                                              {NULL, 0, NULL, 0}};
+
+static void print_endpoints(const struct serve *serve)
+{
+    fprintf(stderr, "sweep %s (%s) in %s\n", serve->spec.name, server_sweep_id(serve->server),
+            serve->options->db);
+    const char *address;
+    for (size_t i = 0; (address = server_address(serve->server, i)) != NULL; i++)
+        fprintf(stderr, "attach workers with: rung worker %s\n", address);
+}
+
+int command_coordinator(int argc, char **argv)
+{
+    struct serve_options options;
+    struct serve serve = {0};
+    size_t binds = 0;
+    int code;
+    serve_options_init(&options);
+    optind = 1;
+    while ((code = getopt_long(argc, argv, "qvh", options_table, NULL)) != -1) {
+        if (code == 'h') {
+            fputs(usage, stdout);
+            return EXIT_DONE;
+        }
+        if (code == '?')
+            return command_usage_error("coordinator", "see the options above");
+        if (code == OPTION_OWN && binds == MAX_BINDS)
+            return command_usage_error("coordinator", "more than %d --bind options", MAX_BINDS);
+        if (code == OPTION_OWN)
+            serve.binds[binds++] = optarg;
+        else
+            serve_option(&options, code, optarg);
+    }
+    if (argc - optind > 1)
+        return command_usage_error("coordinator", "one SPEC at a time; found also '%s'", argv[optind + 1]);
+    const char *what = optind < argc ? argv[optind] : NULL;
+    if (!what && !options.resume)
+        return command_usage_error("coordinator", "SPEC is missing");
+    if (binds == 0)
+        serve.binds[0] = DEFAULT_ADDRESS;
+    int result = serve_open(&serve, "coordinator", &options, what);
+    if (result == 0) {
+        if (!options.quiet)
+            print_endpoints(&serve);
+        result = serve_run(&serve, NULL, NULL);
+    }
+    serve_close(&serve);
+    return result;
+}

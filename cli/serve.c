@@ -1,0 +1,237 @@
+/* Serving a sweep: options, opening, signals, progress, the end. */
+#include "cli/serve.h"
+
+#include "base/files.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/load.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void serve_options_init(struct serve_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    const char *db = getenv("RUNG_DB");
+    options->db = db && *db ? db : "rung.db";
+}
+
+bool serve_option(struct serve_options *options, int code, char *value)
+{
+    switch (code) {
+    case OPTION_DB:
+        options->db = value;
+        return true;
+    case OPTION_NAME:
+        options->name = value;
+        return true;
+    case OPTION_SET:
+        /* One place stays NULL: the list's end. More are told by serve_open. */
+        if (options->override_count < sizeof(options->overrides) / sizeof(options->overrides[0]) - 1)
+            options->overrides[options->override_count] = value;
+        options->override_count++;
+        return true;
+    case OPTION_ENDPOINT_FILE:
+        options->endpoint_file = value;
+        return true;
+    case OPTION_CONFIG:
+        options->config = value;
+        return true;
+    case OPTION_RESUME:
+        options->resume = true;
+        return true;
+    case OPTION_LINGER:
+        options->linger = true;
+        return true;
+    case OPTION_INSECURE:
+        options->insecure = true;
+        return true;
+    case 'q':
+        options->quiet = true;
+        return true;
+    case 'v':
+        options->verbose = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The spec a stored sweep was made from. */
+static int restore_spec(struct serve *serve, const char *sweep_name, struct error *err)
+{
+    struct store *store = store_open(serve->options->db, STORE_READ, NULL, err);
+    if (!store)
+        return -1;
+    struct sweep_record sweep;
+    int found = store_find_sweep(store, sweep_name, &sweep, err);
+    store_close(store);
+    if (found < 0)
+        return -1;
+    if (found == 0 && !sweep_name)
+        return error_set(err, ERROR_USAGE, "there is no sweep in %s to resume", serve->options->db);
+    if (found == 0)
+        return error_set(err, ERROR_USAGE, "there is no sweep '%s' in %s (and no such file): rung list --db %s",
+                         sweep_name, serve->options->db, serve->options->db);
+    int result = cli_restore_spec(sweep.normalised, serve->options->overrides, &serve->spec, err);
+    struct record record = {.type = RECORD_SWEEP, .sweep = sweep};
+    record_release(&record);
+    return result;
+}
+
+static int open_spec(struct serve *serve, const char *what, struct error *err)
+{
+    struct serve_options *options = serve->options;
+    if (options->override_count >= sizeof(options->overrides) / sizeof(options->overrides[0]))
+        return error_set(err, ERROR_USAGE, "more than 63 --set options; put them into the spec");
+    bool stored = options->resume && (!what || (strcmp(what, "-") != 0 && !file_exists(what)));
+    if (stored)
+        return restore_spec(serve, what, err);
+    return cli_load_spec(what, options->overrides, options->name, &serve->spec, err);
+}
+
+static void print_notes(const struct serve *serve)
+{
+    size_t index;
+    json_t *note;
+    json_array_foreach(serve->spec.notes, index, note) {
+        fprintf(stderr, "%s:%d: note: %s\n", serve->spec.file, (int)json_get_integer(note, "line", 0),
+                json_get_string(note, "message", ""));
+    }
+}
+
+/* The owner of the server while serve_run is in it; signal handlers have no other way to it. */
+static struct server *volatile signalled_server;
+static volatile sig_atomic_t signal_count;
+
+static void on_signal(int number)
+{
+    (void)number;
+    signal_count++;
+    if (signalled_server)
+        server_request_stop(signalled_server, signal_count > 1 ? 2 : 1);
+}
+
+static void catch_signals(void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+    sigemptyset(&action.sa_mask);
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+struct each {
+    struct serve *serve;
+    void (*each_f)(void *user, struct serve *serve);
+    void *user;
+};
+
+static void on_progress(void *user, const struct engine_counts *counts, const struct engine *engine)
+{
+    (void)engine;
+    struct each *each = user;
+    progress_update(&each->serve->progress, counts);
+    if (each->each_f)
+        each->each_f(each->user, each->serve);
+}
+
+static int write_endpoint_file(const struct serve *serve, struct error *err)
+{
+    const char *path = serve->options->endpoint_file;
+    if (!path)
+        return 0;
+    struct text text;
+    text_init(&text);
+    const char *address = NULL;
+    for (size_t i = 0; (address = server_address(serve->server, i)) != NULL; i++) {
+        if (strncmp(address, "tcp://", 6) == 0)
+            text_printf(&text, "%s\n", address);
+    }
+    int result = text.failed ? error_set(err, ERROR_MEMORY, "out of memory")
+                             : file_write(path, text.data ? text.data : "", text.size, 0644, err);
+    text_release(&text);
+    return result;
+}
+
+static void init_log(struct serve *serve)
+{
+    serve->log.fd = STDERR_FILENO;
+    serve->log.level = serve->options->verbose ? LOG_LEVEL_DEBUG
+                       : serve->options->quiet ? LOG_LEVEL_ERROR
+                                               : LOG_LEVEL_WARNING;
+    serve->log.write_f = progress_log;
+    serve->log.user = &serve->progress;
+}
+
+int serve_open(struct serve *serve, const char *command, struct serve_options *options, const char *what)
+{
+    struct error err = {0};
+    serve->command = command;
+    serve->options = options;
+    if (open_spec(serve, what, &err) != 0)
+        return command_fail(command, &err);
+    progress_init(&serve->progress, serve->spec.metric, options->quiet);
+    init_log(serve);
+    if (!options->quiet)
+        print_notes(serve);
+    if (options->insecure)
+        fprintf(stderr, "rung %s: --insecure: anyone who reaches this address can read and change the sweep\n",
+                command);
+    else if (security_for_coordinator(&serve->security, options->config, &err) != 0)
+        return command_fail(command, &err);
+    struct server_settings settings = {
+        .spec = &serve->spec,
+        .db = options->db,
+        .binds = serve->binds,
+        .security = options->insecure ? NULL : &serve->security,
+        .data_path = json_get_string(json_object_get(serve->spec.train, "data"), "path", NULL),
+        .resume = options->resume,
+        .linger = options->linger,
+        .log = &serve->log,
+        .progress_f = on_progress,
+    };
+    struct each *each = calloc(1, sizeof(*each));
+    if (!each)
+        return EXIT_RESOURCE;
+    each->serve = serve;
+    settings.user = each;
+    serve->each = each;
+    serve->server = server_create(&settings, &err);
+    if (!serve->server || write_endpoint_file(serve, &err) != 0)
+        return command_fail(command, &err);
+    return 0;
+}
+
+int serve_run(struct serve *serve, void (*each_f)(void *user, struct serve *serve), void *user)
+{
+    struct error err = {0};
+    serve->each->each_f = each_f;
+    serve->each->user = user;
+    signalled_server = serve->server;
+    catch_signals(on_signal);
+    int result = server_run(serve->server, &err);
+    catch_signals(SIG_DFL);
+    signalled_server = NULL;
+    progress_end(&serve->progress);
+    if (result < 0)
+        return command_fail(serve->command, &err);
+    if (result == 1) {
+        fprintf(stderr, "rung %s: interrupted; nothing is lost. Go on with: rung %s --resume %s --db %s\n",
+                serve->command, serve->command, serve->spec.name, serve->options->db);
+        return EXIT_INTERRUPTED;
+    }
+    return server_has_ranked_trial(serve->server) ? EXIT_DONE : EXIT_UNRANKED;
+}
+
+void serve_close(struct serve *serve)
+{
+    server_destroy(serve->server);
+    progress_release(&serve->progress);
+    security_release(&serve->security);
+    spec_release(&serve->spec);
+    free(serve->each);
+}
