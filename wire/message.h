@@ -1,5 +1,5 @@
 /* Every message of the protocol, once (docs/protocol.md). The struct, its encoder and its decoder are driven by one
- * table in message.c; decoding checks every bound and never crashes on what a peer sends.
+ * table in message_table.c; decoding checks every bound and never crashes on what a peer sends.
  *
  * Ownership: a decoded message owns everything it points to; message_release frees it. To send, fill a struct
  * (message_init first) with borrowed or owned pointers and encode it; only release what you own.
