@@ -11,12 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* data.path, data.target, data.validation, data.test, data.header, data.delimiter, data.task, data.missing, model, hidden, activation,
- * dropout, init, loss, optimizer, learning_rate, momentum, nesterov, weight_decay, beta1, beta2, epsilon, batch_size,
- * micro_batch, epochs, schedule, warmup_epochs is lr_scaling.warmup_epochs, lr_scaling.rule, lr_scaling.base_batch_size,
- * lr_scaling.power, lr_scaling.scale_betas, lr_scaling.scale_weight_decay, seed, final.refit, final.seeds, final.epochs.
- * Ends with a NULL name. */
+/* Names: data.path, .target, .validation, .test, .header, .delimiter, .task, .missing; model, hidden, activation, dropout,
+ * init; optimizer, learning_rate, momentum, nesterov, weight_decay, beta1, beta2, epsilon; batch_size, micro_batch,
+ * epochs, schedule; lr_scaling.rule, .base_batch_size, .power, .scale_betas, .scale_weight_decay, .warmup_epochs; seed;
+ * final.refit, .seeds, .epochs. Ends with a NULL name. The loss follows the task: cross-entropy for classes, mean squared
+ * error for numbers. docs/training.md has the meanings. */
 extern const struct setting train_settings[];
+
+/* Every metric the trainer may report, NULL-terminated: train_loss, validation_loss, validation_accuracy, ... */
+extern const char *const train_metrics[];
 
 enum model_kind { MODEL_LINEAR, MODEL_MLP };
 enum activation { ACTIVATION_RELU, ACTIVATION_GELU };
@@ -48,7 +51,8 @@ struct training_settings {
     double base_batch_size; /* 0: none given, rule is none */
     double power;
     bool scale_betas, scale_weight_decay;
-    bool objective_best;  /* keep the best epoch's weights */
+    int64_t seed;         /* replaces the trial's own seed; -1: none given */
+    bool objective_best;  /* set by the caller: keep the best epoch's weights */
 };
 
 /* What the settings come to on N training rows; kept in the trial's record as `derived`. */
@@ -61,7 +65,8 @@ struct derived {
     int64_t steps_per_epoch, warmup_steps, total_steps;
 };
 
-/* Merges a point into the sweep's train object (names may be dotted) and reads it; ERROR_USAGE names the key. */
+/* Merges a point into the sweep's train object (names of the point may be dotted) and reads it; what neither gives has
+ * its default. `parameters` may be NULL. ERROR_USAGE names the key. */
 int training_settings_read(struct training_settings *settings, const json_t *train, const json_t *parameters,
                            struct error *err);
 void training_derive(const struct training_settings *settings, int64_t training_rows, struct derived *derived);
