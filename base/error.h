@@ -7,12 +7,12 @@
 
 enum error_code {
     ERROR_NONE = 0,
-    ERROR_USAGE,     /* wrong usage, spec or data: exit code 2 */
-    ERROR_CONNECT,   /* could not connect, or was refused: exit code 3 */
-    ERROR_RESOURCE,  /* a file, database, device or disk could not be used: exit code 4 */
-    ERROR_MEMORY,    /* host or device memory ran out: exit code 4 */
-    ERROR_PROTOCOL,  /* a malformed or unexpected message */
-    ERROR_INTERNAL,  /* a broken invariant: a bug of ours: exit code 4 */
+    ERROR_USAGE,    /* wrong usage, spec or data: exit code 2 */
+    ERROR_CONNECT,  /* could not connect, or was refused: exit code 3 */
+    ERROR_RESOURCE, /* a file, database, device or disk could not be used: exit code 4 */
+    ERROR_MEMORY,   /* host or device memory ran out: exit code 4 */
+    ERROR_PROTOCOL, /* a malformed or unexpected message */
+    ERROR_INTERNAL, /* a broken invariant: a bug of ours: exit code 4 */
 };
 
 struct error {

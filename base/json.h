@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Canonical text: keys sorted by bytes, no blanks, integers as integers, reals as number_format (1.0 keeps its
- * .0). This text is a point's identity. free() the result; NULL on no memory. */
+/* Canonical text: keys sorted by bytes, no blanks, integers as integers, reals as number_format (1.0 keeps
+ * its .0). This text is a point's identity. free() the result; NULL on no memory. */
 char *json_canonical(const json_t *value);
 /* The same, appended. */
 void json_append(struct text *text, const json_t *value);

@@ -16,10 +16,12 @@ struct philox philox4x32(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, ui
 /* FNV-1a, 64 bits. */
 uint64_t fnv1a64(const void *bytes, size_t size);
 
-/* A sample in the open interval (0, 1), 53 bits: (k + 0.5) * 2^-53. Counter = (trial, name hash low, name hash
- * high, draw), key = seed. Two words of the block make the 53 bits. Never changes within a database version. */
+/* A sample in the open interval (0, 1), 52 bits: (k + 0.5) * 2^-52 (with 53 bits the largest k would round up
+ * to 1). Counter = (trial, name hash low, name hash high, draw), key = seed. Words 0 (high) and 1 of the
+ * block make the 52 bits. Never changes within a database version. */
 double random_unit(uint64_t seed, uint32_t trial, uint64_t name_hash, uint32_t draw);
-/* An integer in [0, bound), bound > 0, unbiased (rejection over successive words and then draws' high bits). */
+/* An integer in [0, bound), bound > 0, unbiased: 64-bit numbers from words (0, 1), then (2, 3), are rejected
+ * where they would favour a remainder; further blocks add 65536 to the draw, so keep draw below that. */
 uint64_t random_below(uint64_t seed, uint32_t trial, uint64_t name_hash, uint32_t draw, uint64_t bound);
 
 #endif

@@ -1,17 +1,18 @@
-/* A table of settings: name, type, range, default. worker/training describes its `train` keys with one, the spec
- * reader checks YAML against it, docs/ is made from it. */
+/* A table of settings: name, type, range, default. worker/training describes its `train` keys with one, the
+ * spec reader checks YAML against it, docs/ is made from it. */
 #ifndef RUNG_BASE_SETTING_H
 #define RUNG_BASE_SETTING_H
 
 #include <stdbool.h>
 
 enum setting_type {
-    SETTING_INTEGER,      /* minimum..maximum */
-    SETTING_NUMBER,       /* minimum..maximum */
+    SETTING_INTEGER, /* minimum..maximum */
+    SETTING_NUMBER,  /* minimum..maximum */
     SETTING_BOOLEAN,
     SETTING_STRING,
     SETTING_CHOICE,       /* one of `choices` */
-    SETTING_INTEGER_LIST, /* list of integers within minimum..maximum; one integer is a list of one; may be empty */
+    SETTING_INTEGER_LIST, /* list of integers within minimum..maximum; one integer is a list of one; may be
+                             empty */
     SETTING_PATH,         /* made absolute against the spec's folder; must be readable */
     SETTING_SCALAR,       /* string, integer or null: e.g. a column's name or index */
 };
@@ -20,17 +21,18 @@ struct setting {
     const char *name; /* dotted when nested: "data.validation", "lr_scaling.rule" */
     enum setting_type type;
     double minimum, maximum;
-    bool minimum_open;          /* the bound itself is excluded */
+    bool minimum_open; /* the bound itself is excluded */
     bool maximum_open;
     const char *const *choices; /* NULL-terminated */
-    const char *fallback;       /* default as JSON text ("0.001", "\"adamw\"", "[128]"); NULL: absent unless given */
+    const char
+        *fallback; /* default as JSON text ("0.001", "\"adamw\"", "[128]"); NULL: absent unless given */
     bool required;
-    bool searchable;            /* may be a parameter of the space */
-    bool shapes;                /* changes the shape of the model or the step (lanes must agree) */
-    const char *help;           /* one line */
+    bool searchable;  /* may be a parameter of the space */
+    bool shapes;      /* changes the shape of the model or the step (lanes must agree) */
+    const char *help; /* one line */
 };
 
-/* The entry called `name`, or NULL. */
+/* The entry called `name`, or NULL. The table ends with an entry whose name is NULL. */
 const struct setting *setting_find(const struct setting *table, const char *name);
 
 #endif

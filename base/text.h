@@ -15,7 +15,8 @@ struct text {
 
 void text_init(struct text *text);
 void text_release(struct text *text);
-/* Gives the buffer to the caller (free() it) and empties `text`; "" when nothing was appended; NULL if failed. */
+/* Gives the buffer to the caller (free() it) and empties `text`; "" when nothing was appended; NULL if
+ * failed. */
 char *text_steal(struct text *text);
 void text_append(struct text *text, const char *string);
 void text_append_bytes(struct text *text, const void *bytes, size_t size);
@@ -25,7 +26,8 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 /* Shortest text that strtod reads back to the same double, Python repr style: 0.1, 1e-05, 1e+16, 3.0, "NaN",
  * "Infinity", "-Infinity". Never by locale. `buffer` has NUMBER_SIZE bytes; returned. */
 char *number_format(double value, char buffer[NUMBER_SIZE]);
-/* Whole-string, locale-free parse of a decimal number (1, 1., .5, +1, 1e-3; no hex, inf, nan, no blanks). */
+/* Whole-string, locale-free parse of a decimal number (1, 1., .5, +1, 1e-3; no hex, inf, nan, no blanks).
+ * False also for a number beyond the range of a double (1e999). */
 bool number_parse(const char *string, double *value);
 
 /* The entry of NULL-terminated `words` nearest to `word` by edit distance (at most 1 + length/3 edits, case

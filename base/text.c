@@ -1,0 +1,206 @@
+/* Growable text, nearest words and UTF-8 repair. Numbers are in number.c. */
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_init(struct text *text)
+{
+    *text = (struct text){0};
+}
+
+void text_release(struct text *text)
+{
+    free(text->data);
+    *text = (struct text){0};
+}
+
+char *text_steal(struct text *text)
+{
+    char *data = text->data;
+    if (text->failed) {
+        free(data);
+        data = NULL;
+    } else if (!data) {
+        data = calloc(1, 1);
+    }
+    *text = (struct text){0};
+    return data;
+}
+
+/* Room for `more` bytes and the NUL; doubling keeps appends linear. */
+static bool text_reserve(struct text *text, size_t more)
+{
+    if (text->failed)
+        return false;
+    if (more >= SIZE_MAX / 2 - text->size) {
+        text->failed = true;
+        return false;
+    }
+    size_t need = text->size + more + 1;
+    if (need <= text->capacity)
+        return true;
+    size_t capacity = text->capacity < 64 ? 64 : text->capacity * 2;
+    if (capacity < need)
+        capacity = need;
+    char *data = realloc(text->data, capacity);
+    if (!data) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void text_append_bytes(struct text *text, const void *bytes, size_t size)
+{
+    if (!text_reserve(text, size))
+        return;
+    if (size)
+        memcpy(text->data + text->size, bytes, size);
+    text->size += size;
+    text->data[text->size] = '\0';
+}
+
+void text_append(struct text *text, const char *string)
+{
+    text_append_bytes(text, string, strlen(string));
+}
+
+void text_printf(struct text *text, const char *format, ...)
+{
+    char small[256];
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(small, sizeof small, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        text->failed = true;
+    } else if ((size_t)length < sizeof small) {
+        text_append_bytes(text, small, (size_t)length);
+    } else if (text_reserve(text, (size_t)length)) {
+        vsnprintf(text->data + text->size, (size_t)length + 1, format, again);
+        text->size += (size_t)length;
+    }
+    va_end(again);
+}
+
+/* Longer words are nobody's typing errors; it also bounds the rows below. */
+#define WORD_LIMIT 100
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool same_letter(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Edits (insert, delete, replace, swap of neighbours) from a to b: three rows of the usual table. */
+static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t b_size)
+{
+    size_t rows[3][WORD_LIMIT + 1];
+    size_t *before = rows[0], *above = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= b_size; j++)
+        above[j] = j;
+    for (size_t i = 1; i <= a_size; i++) {
+        row[0] = i;
+        for (size_t j = 1; j <= b_size; j++) {
+            size_t edits = above[j - 1] + (same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
+            edits = smaller(edits, smaller(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
+                edits = smaller(edits, before[j - 2] + 1);
+            row[j] = edits;
+        }
+        size_t *spare = before;
+        before = above;
+        above = row;
+        row = spare;
+    }
+    return above[b_size];
+}
+
+const char *nearest_word(const char *word, const char *const *words)
+{
+    size_t size = strlen(word);
+    if (size == 0 || size > WORD_LIMIT)
+        return NULL;
+    const char *nearest = NULL;
+    size_t best = 1 + size / 3 + 1;
+    for (; *words; words++) {
+        size_t other = strlen(*words);
+        if (other > WORD_LIMIT)
+            continue;
+        size_t edits = edit_distance(word, size, *words, other);
+        /* Replacing every letter is no likeness: "x" is not near "q". */
+        if (edits < best && edits < (size > other ? size : other)) {
+            best = edits;
+            nearest = *words;
+        }
+    }
+    return nearest;
+}
+
+/* Length of the well-formed sequence at `s` (Unicode 15, table 3-7), or 0. NUL counts as malformed: the
+ * result is a C string. */
+static size_t utf8_sequence(const unsigned char *s, size_t left)
+{
+    unsigned char lead = s[0], low = 0x80, high = 0xBF;
+    size_t length;
+    if (lead == 0)
+        return 0;
+    if (lead < 0x80)
+        return 1;
+    if (lead >= 0xC2 && lead <= 0xDF)
+        length = 2;
+    else if (lead >= 0xE0 && lead <= 0xEF)
+        length = 3;
+    else if (lead >= 0xF0 && lead <= 0xF4)
+        length = 4;
+    else
+        return 0;
+    if (left < length)
+        return 0;
+    if (lead == 0xE0)
+        low = 0xA0; /* shorter forms exist */
+    else if (lead == 0xED)
+        high = 0x9F; /* surrogates */
+    else if (lead == 0xF0)
+        low = 0x90;
+    else if (lead == 0xF4)
+        high = 0x8F; /* beyond U+10FFFF */
+    if (s[1] < low || s[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++) {
+        if (s[i] < 0x80 || s[i] > 0xBF)
+            return 0;
+    }
+    return length;
+}
+
+char *utf8_repair(const char *bytes, size_t size)
+{
+    struct text text;
+    text_init(&text);
+    size_t start = 0, at = 0;
+    while (at < size) {
+        size_t length = utf8_sequence((const unsigned char *)bytes + at, size - at);
+        if (length) {
+            at += length;
+            continue;
+        }
+        text_append_bytes(&text, bytes + start, at - start);
+        text_append(&text, "\xEF\xBF\xBD");
+        start = ++at;
+    }
+    text_append_bytes(&text, bytes + start, at - start);
+    return text_steal(&text);
+}
