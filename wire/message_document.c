@@ -59,12 +59,12 @@ char *message_document(void)
     text_init(&text);
     for (int i = 0; i < MESSAGE_TYPE_COUNT; i++) {
         const struct message_layout *layout = &message_layouts[i];
-        text_printf(&text, "### `%s`\n\n%s. %s\n", layout->name, layout->direction, layout->help);
+        text_printf(&text, "%s### `%s`\n\n%s. %s\n", i == 0 ? "" : "\n", layout->name, layout->direction,
+                    layout->help);
         if (layout->fields->name) {
             text_append(&text, "\n| field | kind | required | meaning |\n|---|---|---|---|\n");
             fields_document(&text, "", layout->fields);
         }
-        text_append(&text, "\n");
     }
     return text_steal(&text);
 }
