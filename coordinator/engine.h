@@ -8,7 +8,8 @@
  *      |          |--> completed/finished
  *      |          |--> stopped/pruned|threshold|user
  *      |          \--> failed/diverged|out_of_memory|timed_out|crashed|no_metric|invalid|lost
- *      \--> cancelled/user          paused --> stopped/pruned|user
+ *      |--> cancelled/user          paused --> stopped/pruned|user
+ *      \--> stopped/pruned          (its rung closed while it waited to be run again)
  *
  * Contract with the server: all records of a turn are committed in one transaction BEFORE any message of that turn is
  * sent; a failed commit is retried with the same records. Answers are functions of stored state. */
@@ -51,9 +52,10 @@ struct engine_settings {
 };
 
 enum event_type {
-    EVENT_MESSAGE, /* from a peer */
-    EVENT_TICK,    /* time passed: leases may lapse. Only after the sockets were drained */
-    EVENT_RENEW,   /* the server slept more than 1 s or restarted: every lease starts again in full */
+    EVENT_MESSAGE,   /* from a peer */
+    EVENT_TICK,      /* time passed: leases may lapse. Only after the sockets were drained */
+    EVENT_RENEW,     /* the server slept more than 1 s or restarted: every lease starts again in full */
+    EVENT_INTERRUPT, /* the server is going away: workers checkpoint and hand back; the sweep stays resumable */
 };
 
 struct event {
@@ -98,6 +100,8 @@ int engine_handle(struct engine *engine, const struct event *event, struct now n
 /* The sweep has ended (every trial has, and no more come) and, unless it lingers, no worker remains to be told. */
 bool engine_is_done(const struct engine *engine);
 bool engine_has_ended(const struct engine *engine);
+/* No attempt is running: after EVENT_INTERRUPT the server may go. */
+bool engine_is_quiet(const struct engine *engine);
 
 struct engine_counts {
     int64_t proposed, waiting, running, paused, completed, stopped, failed, cancelled;
