@@ -1,0 +1,489 @@
+/* The store's SQLite: opening and checking a database, statements, transactions, and what SQLite's errors
+ * mean. */
+#include "coordinator/store.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "coordinator/store_internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A reader waits this long for another process that recovers the WAL after a crash. */
+#define BUSY_MS 10000
+/* Pages of WAL before a commit also copies them into the database (4 KiB each: 16 MiB; two more fsyncs each
+ * time). */
+#define SQL_WRITER_SETTINGS "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4096;"
+#define SQL_READER_SETTINGS "PRAGMA query_only=ON;"
+#define TEXT_OF(number) TEXT_OF_EXPANDED(number)
+#define TEXT_OF_EXPANDED(number) #number
+#define SQL_SIGN                                                                                             \
+    "PRAGMA application_id=" TEXT_OF(STORE_APPLICATION_ID) "; PRAGMA user_version=" TEXT_OF(STORE_VERSION) ";"
+
+static const char *const statement_text[STATEMENT_COUNT] = {
+#define X(name, sql) [STATEMENT_##name] = sql,
+    STORE_STATEMENTS(X)
+#undef X
+};
+
+/* What an SQLite code means to the user, and what to do about it. Retriable failures are ERROR_RESOURCE. */
+static int store_error(const struct store *store, int code, struct error *err)
+{
+    int number = store->database != NULL ? sqlite3_system_errno(store->database) : 0;
+    const char *path = store->path;
+    switch (code & 0xff) {
+    case SQLITE_FULL:
+        return error_set(err, ERROR_RESOURCE,
+                         "database %s: the disk is full; free some space (nothing was half-written, it can "
+                         "be tried again)",
+                         path);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return error_set(err, ERROR_RESOURCE,
+                         "database %s: another program holds it locked; close that program", path);
+    case SQLITE_NOTADB:
+        return error_set(err, ERROR_RESOURCE, "%s is not a database; choose another --db", path);
+    case SQLITE_CORRUPT:
+        return error_set(err, ERROR_RESOURCE,
+                         "database %s is damaged (%s); use a copy, or save what is left: sqlite3 %s .recover",
+                         path, store->database != NULL ? sqlite3_errmsg(store->database) : "unreadable row",
+                         path);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return error_set(err, ERROR_RESOURCE, "database %s cannot be written; choose another --db", path);
+    case SQLITE_CANTOPEN:
+        return error_set(err, ERROR_RESOURCE, "database %s cannot be opened: %s", path,
+                         number != 0 ? strerror(number) : "unknown reason");
+    case SQLITE_NOMEM:
+        return error_set(err, ERROR_MEMORY, "database %s: no memory", path);
+    case SQLITE_IOERR:
+        if (number == ENOSPC || number == EDQUOT) {
+            return store_error(store, SQLITE_FULL, err);
+        }
+        return error_set(err, ERROR_RESOURCE, "database %s: the disk failed: %s (%s); it can be tried again",
+                         path, sqlite3_errstr(code), number != 0 ? strerror(number) : "no reason given");
+    default:
+        return error_set(err, ERROR_INTERNAL, "database %s: %s", path,
+                         store->database != NULL ? sqlite3_errmsg(store->database) : sqlite3_errstr(code));
+    }
+}
+
+void cursor_start(struct cursor *cursor, struct store *store, enum statement statement)
+{
+    *cursor = (struct cursor){.store = store, .statement = store->statements[statement]};
+}
+
+int cursor_prepare(struct cursor *cursor, struct store *store, const char *sql, struct error *err)
+{
+    *cursor = (struct cursor){.store = store, .prepared = true};
+    int code = sqlite3_prepare_v3(store->database, sql, -1, 0, &cursor->statement, NULL);
+    return code == SQLITE_OK ? 0 : store_error(store, code, err);
+}
+
+static void cursor_note(struct cursor *cursor, int code)
+{
+    if (code != SQLITE_OK && cursor->failure == 0) {
+        cursor->failure = code;
+    }
+}
+
+void cursor_put_integer(struct cursor *cursor, int64_t value)
+{
+    cursor_note(cursor, sqlite3_bind_int64(cursor->statement, ++cursor->position, value));
+}
+
+void cursor_put_real(struct cursor *cursor, double value)
+{
+    cursor_note(cursor, sqlite3_bind_double(cursor->statement, ++cursor->position, value));
+}
+
+void cursor_put_text(struct cursor *cursor, const char *value)
+{
+    cursor_note(cursor,
+                sqlite3_bind_text(cursor->statement, ++cursor->position, value, -1, SQLITE_TRANSIENT));
+}
+
+void cursor_put_static(struct cursor *cursor, const char *value)
+{
+    cursor_note(cursor, sqlite3_bind_text(cursor->statement, ++cursor->position, value, -1, SQLITE_STATIC));
+}
+
+void cursor_put_json(struct cursor *cursor, const json_t *value)
+{
+    char *canonical = value != NULL ? json_canonical(value) : NULL;
+    if (value != NULL && canonical == NULL) {
+        cursor_note(cursor, SQLITE_NOMEM);
+    }
+    cursor_note(cursor, sqlite3_bind_text(cursor->statement, ++cursor->position, canonical, -1, free));
+}
+
+int cursor_step(struct cursor *cursor, struct error *err)
+{
+    if (cursor_check(cursor, err) != 0) {
+        return -1;
+    }
+    cursor->position = -1;
+    int code = sqlite3_step(cursor->statement);
+    if (code == SQLITE_ROW || code == SQLITE_DONE) {
+        return code == SQLITE_ROW;
+    }
+    cursor->failure = code;
+    return store_error(cursor->store, code, err);
+}
+
+int64_t cursor_get_integer(struct cursor *cursor)
+{
+    return sqlite3_column_int64(cursor->statement, ++cursor->position);
+}
+
+double cursor_get_real(struct cursor *cursor)
+{
+    bool null = cursor_next_is_null(cursor);
+    double value = sqlite3_column_double(cursor->statement, ++cursor->position);
+    return null ? (double)NAN : value;
+}
+
+const char *cursor_get_static(struct cursor *cursor)
+{
+    bool null = cursor_next_is_null(cursor);
+    const char *value = (const char *)sqlite3_column_text(cursor->statement, ++cursor->position);
+    if (value == NULL && !null) {
+        cursor_note(cursor, SQLITE_NOMEM);
+    }
+    return value;
+}
+
+char *cursor_get_text(struct cursor *cursor)
+{
+    const char *value = cursor_get_static(cursor);
+    char *copy = value != NULL ? strdup(value) : NULL;
+    if (value != NULL && copy == NULL) {
+        cursor_note(cursor, SQLITE_NOMEM);
+    }
+    return copy;
+}
+
+json_t *cursor_get_json(struct cursor *cursor)
+{
+    const char *value = cursor_get_static(cursor);
+    if (value == NULL) {
+        return NULL;
+    }
+    json_t *json = json_parse(value, strlen(value), NULL);
+    if (json == NULL) {
+        cursor_note(cursor, SQLITE_CORRUPT);
+    }
+    return json;
+}
+
+bool cursor_next_is_null(struct cursor *cursor)
+{
+    return sqlite3_column_type(cursor->statement, cursor->position + 1) == SQLITE_NULL;
+}
+
+void cursor_fail_damaged(struct cursor *cursor)
+{
+    cursor_note(cursor, SQLITE_CORRUPT);
+}
+
+int cursor_check(struct cursor *cursor, struct error *err)
+{
+    return cursor->failure == 0 ? 0 : store_error(cursor->store, cursor->failure, err);
+}
+
+void cursor_end(struct cursor *cursor)
+{
+    if (cursor->prepared) {
+        sqlite3_finalize(cursor->statement);
+    } else {
+        sqlite3_reset(cursor->statement);
+        sqlite3_clear_bindings(cursor->statement);
+    }
+    cursor->statement = NULL;
+}
+
+static int store_run(struct store *store, enum statement statement, struct error *err)
+{
+    struct cursor cursor;
+    cursor_start(&cursor, store, statement);
+    int result = cursor_step(&cursor, err);
+    cursor_end(&cursor);
+    return result < 0 ? -1 : 0;
+}
+
+int store_begin(struct store *store, bool write, struct error *err)
+{
+    return store_run(store, write ? STATEMENT_BEGIN : STATEMENT_BEGIN_READ, err);
+}
+
+int store_end(struct store *store, bool keep, struct error *err)
+{
+    if (keep && store_run(store, STATEMENT_COMMIT, err) == 0) {
+        return 0;
+    }
+    /* After a full disk or a failed write SQLite may have rolled back by itself. */
+    if (!sqlite3_get_autocommit(store->database)) {
+        store_run(store, STATEMENT_ROLLBACK, NULL);
+    }
+    return keep ? -1 : 0;
+}
+
+static int store_execute(struct store *store, const char *sql, struct error *err)
+{
+    int code = sqlite3_exec(store->database, sql, NULL, NULL, NULL);
+    return code == SQLITE_OK ? 0 : store_error(store, code, err);
+}
+
+static int store_ask_integer(struct store *store, const char *sql, int64_t *value, struct error *err)
+{
+    struct cursor cursor;
+    int result = cursor_prepare(&cursor, store, sql, err);
+    if (result == 0) {
+        result = cursor_step(&cursor, err);
+        *value = result == 1 ? cursor_get_integer(&cursor) : 0;
+    }
+    cursor_end(&cursor);
+    return result < 0 ? -1 : 0;
+}
+
+/* The version of rung that wrote the file, when its table of origin can still be read. */
+static void store_origin(struct store *store, char *version, size_t size)
+{
+    struct cursor cursor;
+    const char *origin = NULL;
+    version[0] = '\0';
+    if (cursor_prepare(&cursor, store, "SELECT rung_version FROM origin", NULL) == 0 &&
+        cursor_step(&cursor, NULL) == 1) {
+        origin = cursor_get_static(&cursor);
+        strncat(version, origin != NULL ? origin : "", size - 1);
+    }
+    cursor_end(&cursor);
+}
+
+static int store_refuse_version(struct store *store, int64_t version, struct error *err)
+{
+    char origin[64];
+    store_origin(store, origin, sizeof origin);
+    return error_set(
+        err, ERROR_RESOURCE,
+        "database %s was written by a newer rung (%s%sdatabase version %lld; this is rung %s, which "
+        "reads up to %d); use that rung, or another --db",
+        store->path, origin, origin[0] != '\0' ? ", " : "", (long long)version, RUNG_VERSION, STORE_VERSION);
+}
+
+/* 1: ours; 0: empty, to be created; -1: err. Reads the file for the first time. */
+static int store_identify(struct store *store, struct error *err)
+{
+    int64_t application, version, tables;
+    if (store_ask_integer(store, "PRAGMA application_id", &application, err) != 0 ||
+        store_ask_integer(store, "PRAGMA user_version", &version, err) != 0 ||
+        store_ask_integer(store, "SELECT count(*) FROM sqlite_schema", &tables, err) != 0) {
+        return -1;
+    }
+    if (application == 0 && version == 0 && tables == 0) {
+        return store->writing ? 0
+                              : error_set(err, ERROR_RESOURCE, "%s is an empty file, not a database of rung",
+                                          store->path);
+    }
+    if (application != STORE_APPLICATION_ID) {
+        return error_set(err, ERROR_RESOURCE,
+                         "%s is a database of another program, not of rung; choose another --db",
+                         store->path);
+    }
+    if (version > STORE_VERSION) {
+        return store_refuse_version(store, version, err);
+    }
+    return 1;
+}
+
+/* WAL first, then everything in one transaction: a crash in between leaves an empty file, which is created
+ * again. */
+static int store_create_tables(struct store *store, struct error *err)
+{
+    if (store_begin(store, true, err) != 0) {
+        return -1;
+    }
+    if (store_execute(store, SQL_SCHEMA SQL_SIGN, err) != 0) {
+        store_end(store, false, NULL);
+        return -1;
+    }
+    return store_end(store, true, err);
+}
+
+static int store_prepare_some(struct store *store, int first, int last, struct error *err)
+{
+    for (int i = first; i <= last; i++) {
+        if (store->statements[i] != NULL) {
+            continue;
+        }
+        int code = sqlite3_prepare_v3(store->database, statement_text[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                      &store->statements[i], NULL);
+        if (code != SQLITE_OK) {
+            return store_error(store, code, err);
+        }
+    }
+    return 0;
+}
+
+/* `immutable`: a database nobody writes, on a medium that takes no WAL beside it; SQLite then locks nothing.
+ */
+static int store_connect(struct store *store, const char *vfs, bool immutable, struct error *err)
+{
+    struct text name;
+    text_init(&name);
+    if (immutable) {
+        text_append(&name, "file:");
+        for (const char *c = store->path; *c != '\0'; c++) {
+            text_printf(&name, strchr("?#%", *c) != NULL ? "%%%02x" : "%c", (unsigned char)*c);
+        }
+        text_append(&name, "?immutable=1");
+    } else {
+        /* ":memory:" and the like are file names to us. */
+        text_append(&name, store->path[0] == '/' ? "" : "./");
+        text_append(&name, store->path);
+    }
+    char *file = text_steal(&name);
+    if (file == NULL) {
+        return error_set(err, ERROR_MEMORY, "database %s: no memory", store->path);
+    }
+    int flags = store->writing ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | (immutable ? SQLITE_OPEN_URI : 0);
+    int code = sqlite3_open_v2(file, &store->database, flags, vfs);
+    free(file);
+    if (code != SQLITE_OK) {
+        return store_error(store, code, err);
+    }
+    sqlite3_busy_timeout(store->database, BUSY_MS);
+    return 0;
+}
+
+static void store_disconnect(struct store *store)
+{
+    for (int i = 0; i < STATEMENT_COUNT; i++) {
+        sqlite3_finalize(store->statements[i]);
+        store->statements[i] = NULL;
+    }
+    sqlite3_close(store->database);
+    store->database = NULL;
+}
+
+/* *created: there was no file while we held the lock, so that whatever is there after a failure is ours. */
+static int store_open_writing(struct store *store, const char *vfs, bool *created, struct error *err)
+{
+    const char *network = store_network_file_system(store->path);
+    if (network != NULL) {
+        return error_set(
+            err, ERROR_RESOURCE,
+            "database %s is on a network file system (%s), where it could be damaged; put it on a local "
+            "disk, e.g. --db /var/tmp/rung.db (workers need no shared disk)",
+            store->path, network);
+    }
+    if (store_lock_take(&store->lock, store->path, err) != 0) {
+        return -1;
+    }
+    *created = !file_exists(store->path);
+    if (store_connect(store, vfs, false, err) != 0) {
+        return -1;
+    }
+    int known = store_identify(store, err);
+    if (known < 0 || store_execute(store, "PRAGMA journal_mode=WAL; " SQL_WRITER_SETTINGS, err) != 0 ||
+        store_prepare_some(store, STATEMENT_BEGIN, STATEMENT_BEGIN_READ, err) != 0) {
+        return -1;
+    }
+    return known == 1 ? 0 : store_create_tables(store, err);
+}
+
+static int store_open_reading(struct store *store, const char *vfs, struct error *err)
+{
+    if (!file_exists(store->path)) {
+        return error_set(err, ERROR_USAGE, "there is no database %s; name one with --db", store->path);
+    }
+    struct text wal;
+    text_init(&wal);
+    text_printf(&wal, "%s-wal", store->path);
+    bool quiet = !wal.failed && !file_exists(wal.data);
+    text_release(&wal);
+    if (!quiet && store_network_file_system(store->path) != NULL) {
+        return error_set(err, ERROR_RESOURCE,
+                         "database %s is in use on a network file system; ask its coordinator: --endpoint",
+                         store->path);
+    }
+    if (store_connect(store, vfs, false, err) != 0) {
+        return -1;
+    }
+    /* A folder where no WAL can be made (read-only) still gives what a quiet database holds. */
+    int code = sqlite3_exec(store->database, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL);
+    if (quiet && ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY)) {
+        sqlite3_close(store->database);
+        store->database = NULL;
+        if (store_connect(store, vfs, true, err) != 0) {
+            return -1;
+        }
+    } else if (code != SQLITE_OK) {
+        return store_error(store, code, err);
+    }
+    return store_identify(store, err) == 1 ? store_execute(store, SQL_READER_SETTINGS, err) : -1;
+}
+
+/* Removes what a failed creation left, so that nothing half-written stays. */
+static void store_remove_new(const char *path)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        struct text name;
+        text_init(&name);
+        text_printf(&name, "%s%s", path, endings[i]);
+        if (!name.failed) {
+            unlink(name.data);
+        }
+        text_release(&name);
+    }
+}
+
+struct store *store_open(const char *path, enum store_mode mode, const char *vfs, struct error *err)
+{
+    struct store *store = calloc(1, sizeof *store);
+    char *copy = strdup(path);
+    if (store == NULL || copy == NULL) {
+        free(store);
+        free(copy);
+        error_set(err, ERROR_MEMORY, "no memory for the store");
+        return NULL;
+    }
+    *store = (struct store){.path = copy, .writing = mode == STORE_WRITE, .lock = {.fd = -1}};
+    struct stat status;
+    bool created = false;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        error_set(err, ERROR_USAGE, "database %s is a folder", path);
+        goto fail;
+    }
+    if ((store->writing ? store_open_writing(store, vfs, &created, err)
+                        : store_open_reading(store, vfs, err)) != 0 ||
+        store_prepare_some(store, 0, STATEMENT_COUNT - 1, err) != 0) {
+        goto fail;
+    }
+    return store;
+fail:
+    store_disconnect(store);
+    if (created) {
+        store_remove_new(path);
+    }
+    store_close(store);
+    return NULL;
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL) {
+        return;
+    }
+    store_disconnect(store);
+    store_lock_give(&store->lock);
+    free(store->path);
+    free(store);
+}
