@@ -1,0 +1,290 @@
+/* A dataset from a file: bytes, table, target, split, features; see data.h. */
+#include "worker/training/data.h"
+
+#include "base/text.h"
+#include "worker/training/data_features.h"
+#include "worker/training/data_file.h"
+#include "worker/training/data_split.h"
+#include "worker/training/data_table.h"
+#include "worker/training/data_target.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct options {
+    const char *path;  /* what is read */
+    const char *label; /* what messages call it */
+    const json_t *target;
+    double validation, test;
+    enum header header;
+    char delimiter; /* 0: find out */
+    enum task_request task;
+    struct cell_rules rules;
+    char marker[NUMBER_SIZE];
+};
+
+/* The index of a string among `words`, 0 when the key is absent; -1 with err for anything else. */
+static int read_word(const json_t *data, const char *key, const char *const *words, struct error *err)
+{
+    const json_t *value = json_object_get(data, key);
+    /* YAML makes a boolean of `header: true`. */
+    const char *text = json_is_true(value)    ? "true"
+                       : json_is_false(value) ? "false"
+                                              : json_string_value(value);
+    if (!value || json_is_null(value))
+        return 0;
+    for (int i = 0; text && words[i]; i++)
+        if (!strcmp(text, words[i]))
+            return i;
+    char *found = json_canonical(value);
+    error_set(err, ERROR_USAGE, "data.%s: found %s, accepted %s, %s, %s, ...", key, found ? found : "?",
+              words[0], words[1], words[2]);
+    free(found);
+    return -1;
+}
+
+static int read_share(const json_t *data, const char *key, double least, double *share, struct error *err)
+{
+    *share = json_get_number(data, key, 0.2);
+    if (*share >= least && *share < 1)
+        return 0;
+    return error_set(err, ERROR_USAGE, "data.%s: found %g, accepted a share %s 0 and below 1", key, *share,
+                     least > 0 ? "above" : "of at least");
+}
+
+static void read_marker(const json_t *data, struct options *options)
+{
+    const json_t *value = json_object_get(data, "missing");
+    if (json_is_string(value)) {
+        options->rules.marker = json_string_value(value);
+        options->rules.marker_is_number = number_parse(options->rules.marker, &options->rules.marker_number);
+    } else if (json_is_number(value)) {
+        options->rules.marker_number = json_number_value(value);
+        options->rules.marker = number_format(options->rules.marker_number, options->marker);
+        options->rules.marker_is_number = true;
+    }
+}
+
+static int read_options(const json_t *data, const char *path, struct options *options, struct error *err)
+{
+    static const char *const headers[] = {"auto", "true", "false", NULL};
+    static const char *const tasks[] = {"auto", "classification", "regression", NULL};
+    static const char *const delimiters[] = {"auto", "comma", "semicolon", "tab", "blanks",
+                                             ",",    ";",     "\t",        " ",   NULL};
+    static const char bytes[] = {0, ',', ';', '\t', ' ', ',', ';', '\t', ' '};
+    memset(options, 0, sizeof *options);
+    const char *written = json_get_string(data, "path", NULL);
+    options->path = path ? path : written;
+    options->label = written ? written : path;
+    if (!options->path)
+        return error_set(err, ERROR_USAGE, "data.path: missing, expected the path of a table");
+    options->target = json_object_get(data, "target");
+    int header = read_word(data, "header", headers, err);
+    int task = header < 0 ? -1 : read_word(data, "task", tasks, err);
+    int delimiter = task < 0 ? -1 : read_word(data, "delimiter", delimiters, err);
+    if (delimiter < 0 || read_share(data, "validation", 1e-12, &options->validation, err) < 0 ||
+        read_share(data, "test", 0, &options->test, err) < 0)
+        return -1;
+    options->header = header == 0 ? HEADER_AUTO : header == 1 ? HEADER_YES : HEADER_NO;
+    options->task = (enum task_request)task;
+    options->delimiter = bytes[delimiter];
+    read_marker(data, options);
+    return 0;
+}
+
+/* Row numbers of each part, in the file's order; one allocation, rows[0] owns it. */
+static int list_rows(const unsigned char *part, int64_t count, int64_t *rows[SPLIT_COUNT],
+                     struct dataset *dataset)
+{
+    rows[0] = malloc((size_t)count * sizeof **rows);
+    if (!rows[0])
+        return -1;
+    int64_t at = 0;
+    for (int split = 0; split < SPLIT_COUNT; split++) {
+        dataset->rows[split] = 0;
+        rows[split] = rows[0] + at;
+        for (int64_t row = 0; row < count; row++)
+            if (part[row] == split)
+                rows[split][dataset->rows[split]++] = row;
+        at += dataset->rows[split];
+    }
+    return 0;
+}
+
+static int fit_values(struct dataset *dataset, const struct target *target, const int64_t *train,
+                      const struct table *table, struct error *err)
+{
+    int64_t rows = dataset->rows[SPLIT_TRAIN];
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < rows; i++)
+        sum += target->value[train[i]];
+    dataset->target_mean = sum / (double)rows;
+    for (int64_t i = 0; i < rows; i++) {
+        double miss = target->value[train[i]] - dataset->target_mean;
+        squares += miss * miss;
+    }
+    dataset->target_sd = sqrt(squares / (double)rows);
+    if (dataset->target_sd > 0 && isfinite(dataset->target_sd))
+        return 0;
+    return error_set(err, ERROR_USAGE,
+                     "%s: target \"%.80s\" cannot be standardised: its training rows have mean %g and sd %g",
+                     table->label, table->columns[target->column].name, dataset->target_mean,
+                     dataset->target_sd);
+}
+
+/* Features and targets of one part. */
+static int fill_split(struct dataset *dataset, enum split split, const int64_t *rows,
+                      const struct features *features, const struct target *target, const struct table *table)
+{
+    size_t count = (size_t)dataset->rows[split];
+    if (count == 0)
+        return 0;
+    float *x = calloc(count, (size_t)features->count * sizeof *x);
+    dataset->x[split] = x;
+    if (!x)
+        return -1;
+    features_fill(features, table, rows, dataset->rows[split], x);
+    if (dataset->task == TASK_CLASSIFICATION) {
+        int32_t *label = malloc(count * sizeof *label);
+        for (size_t i = 0; i < count && label; i++)
+            label[i] = target->label[rows[i]];
+        dataset->label[split] = label;
+        return label ? 0 : -1;
+    }
+    float *y = malloc(count * sizeof *y);
+    for (size_t i = 0; i < count && y; i++)
+        y[i] = (float)((target->value[rows[i]] - dataset->target_mean) / dataset->target_sd);
+    dataset->y[split] = y;
+    return y ? 0 : -1;
+}
+
+static json_t *describe(const struct dataset *dataset, const struct features *features,
+                        const struct target *target, const struct table *table)
+{
+    bool classes = dataset->task == TASK_CLASSIFICATION;
+    json_t *object = json_object();
+    json_object_set_new(object, "task", json_string(classes ? "classification" : "regression"));
+    json_object_set_new(object, "target", json_string(table->columns[target->column].name));
+    json_object_set_new(object, "features", features_to_json(features, table));
+    if (classes) {
+        json_object_set(object, "classes", target->names);
+    } else {
+        json_object_set_new(object, "target_mean", json_number(dataset->target_mean));
+        json_object_set_new(object, "target_sd", json_number(dataset->target_sd));
+    }
+    return object;
+}
+
+static int build(struct dataset *dataset, struct table *table, const struct target *target,
+                 int64_t *const *rows, struct error *err)
+{
+    struct features features = {0};
+    dataset->task = target->task;
+    dataset->classes = target->classes;
+    if (target->task == TASK_REGRESSION && fit_values(dataset, target, rows[SPLIT_TRAIN], table, err) < 0)
+        return -1;
+    if (features_fit(&features, table, target->column, rows[SPLIT_TRAIN], dataset->rows[SPLIT_TRAIN],
+                     dataset->notes, err) < 0)
+        return -1;
+    dataset->features = features.count;
+    int failed = 0;
+    for (int split = 0; split < SPLIT_COUNT && !failed; split++)
+        failed = fill_split(dataset, (enum split)split, rows[split], &features, target, table);
+    if (!failed)
+        dataset->preprocessing = describe(dataset, &features, target, table);
+    features_release(&features);
+    return failed ? error_set(err, ERROR_MEMORY, "%s: no memory for its features", table->label) : 0;
+}
+
+/* Splits by the whole table first, so that the refit's test rows are those of the search. */
+static int divide(struct dataset *dataset, const struct target *target, const struct options *options,
+                  int64_t count, uint64_t seed, bool refit, int64_t *rows[SPLIT_COUNT], struct error *err)
+{
+    unsigned char *part = malloc((size_t)count);
+    if (!part)
+        return error_set(err, ERROR_MEMORY, "%s: no memory to split it", options->label);
+    int failed = split_rows(part, target->label, target->classes, count, options->validation, options->test,
+                            seed, err);
+    if (failed)
+        error_prefix(err, "%s", options->label);
+    for (int64_t row = 0; row < count && refit; row++)
+        if (part[row] == SPLIT_VALIDATION)
+            part[row] = SPLIT_TRAIN;
+    if (!failed && list_rows(part, count, rows, dataset) < 0)
+        failed = error_set(err, ERROR_MEMORY, "%s: no memory to split it", options->label);
+    free(part);
+    return failed;
+}
+
+static int load_table(struct table *table, const struct options *options, json_t *notes, struct error *err)
+{
+    char *bytes;
+    size_t size;
+    if (data_file_read(options->path, options->label, &bytes, &size, err) < 0)
+        return -1;
+    int failed = table_parse(table, bytes, size, options->label, options->delimiter, &options->rules, err);
+    free(bytes);
+    if (failed)
+        return -1;
+    if (table_name_columns(table, options->header, json_string_value(options->target), notes, err) == 0)
+        return 0;
+    table_release(table);
+    return -1;
+}
+
+static int load(struct dataset *dataset, const json_t *data, const char *path, uint64_t seed, bool refit,
+                struct error *err)
+{
+    struct options options;
+    struct table table;
+    struct target target = {0};
+    int64_t *rows[SPLIT_COUNT] = {NULL};
+    int64_t column;
+    memset(dataset, 0, sizeof *dataset);
+    dataset->target_sd = 1;
+    if (read_options(data, path, &options, err) < 0)
+        return -1;
+    dataset->notes = json_array();
+    if (load_table(&table, &options, dataset->notes, err) < 0) {
+        dataset_release(dataset);
+        return -1;
+    }
+    int failed = target_find(&table, options.target, &column, err);
+    if (!failed)
+        failed = target_read(&target, &table, column, options.task, dataset->notes, err);
+    if (!failed)
+        failed = divide(dataset, &target, &options, table.rows - table.first, seed, refit, rows, err);
+    if (!failed)
+        failed = build(dataset, &table, &target, rows, err);
+    free(rows[0]);
+    target_release(&target);
+    table_release(&table);
+    if (failed)
+        dataset_release(dataset);
+    return failed;
+}
+
+int dataset_load(struct dataset *dataset, const json_t *data, const char *path, uint64_t seed,
+                 struct error *err)
+{
+    return load(dataset, data, path, seed, false, err);
+}
+
+int dataset_load_refit(struct dataset *dataset, const json_t *data, const char *path, uint64_t seed,
+                       struct error *err)
+{
+    return load(dataset, data, path, seed, true, err);
+}
+
+void dataset_release(struct dataset *dataset)
+{
+    for (int split = 0; split < SPLIT_COUNT; split++) {
+        free(dataset->x[split]);
+        free(dataset->label[split]);
+        free(dataset->y[split]);
+    }
+    json_decref(dataset->preprocessing);
+    json_decref(dataset->notes);
+    memset(dataset, 0, sizeof *dataset);
+}

@@ -1,0 +1,43 @@
+/* What each column of a table is, decided over the whole of it; and the cells that do not fit. */
+#ifndef RUNG_WORKER_TRAINING_DATA_COLUMNS_H
+#define RUNG_WORKER_TRAINING_DATA_COLUMNS_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "worker/training/data_table.h"
+
+enum column_use { COLUMN_EMPTY, COLUMN_NUMBERS, COLUMN_TEXTS };
+
+struct column_summary {
+    int64_t numbers, texts, codes, missing, doubtful; /* cells of each kind */
+};
+/* Over the rows from `from` on. */
+struct column_summary column_summarise(const struct table *table, const struct column *column, int64_t from);
+/* A few texts among numbers are mistakes (COLUMN_NUMBERS, and the cells are to be named); many, or codes with
+ * leading zeros, make it a column of texts. */
+enum column_use column_use(const struct column_summary *summary);
+
+/* Gives the number cells of a column of texts an entry in its dictionary too. ERROR_MEMORY. */
+int column_make_texts(const struct table *table, struct column *column, struct error *err);
+
+/* Cells that do not fit, gathered over all columns for one message. */
+struct misfits {
+    struct text cells, gaps; /* lines of the message */
+    int64_t cell_count, gap_count;
+    int cells_named, gaps_named;
+};
+void misfits_init(struct misfits *misfits);
+void misfits_release(struct misfits *misfits);
+/* Adds the cells of column `c`, of numbers, that are texts, and its missing ones. */
+void misfits_add_numbers(struct misfits *misfits, const struct table *table, int64_t c);
+/* Adds the missing cells of column `c`, a target: every one is named. doubtful: "-" and its like are missing
+ * too. */
+void misfits_add_labels(struct misfits *misfits, const struct table *table, int64_t c, bool doubtful);
+/* 0 when there are none; else -1 with all of them in err (ERROR_USAGE). */
+int misfits_report(const struct misfits *misfits, const struct table *table, struct error *err);
+
+/* Adds one printf-formatted note to `notes` (NULL: nothing), repaired to valid UTF-8. */
+void note_add(json_t *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,146 @@
+/* Deciding whether the first row names the columns; see data_table.h. */
+#include "base/text.h"
+#include "worker/training/data_columns.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool numbers_below(const struct table *table, const struct column *column)
+{
+    struct column_summary summary = column_summarise(table, column, 1);
+    return table->rows > 1 && column_use(&summary) == COLUMN_NUMBERS;
+}
+
+static bool repeats_below(const struct table *table, const struct column *column)
+{
+    if (!column->text)
+        return true;
+    for (int64_t row = 1; row < table->rows; row++)
+        if (column->text[row] == column->text[0])
+            return true;
+    return false;
+}
+
+/* With columns of numbers, the cells above them decide. Without, a header is a row of distinct words none of
+ * which its column holds again. */
+static bool looks_like_header(const struct table *table)
+{
+    int64_t names = 0, values = 0, repeated = 0, texts = 0;
+    for (int64_t c = 0; c < table->column_count; c++) {
+        const struct column *column = &table->columns[c];
+        enum cell_kind top = column_kind(column, 0);
+        bool word = top == CELL_TEXT || top == CELL_DOUBTFUL;
+        if (numbers_below(table, column)) {
+            names += word;
+            values += top == CELL_NUMBER;
+        } else if (word) {
+            texts++;
+            repeated += repeats_below(table, column);
+        }
+    }
+    if (names || values)
+        return names > values;
+    return texts > 0 && repeated == 0;
+}
+
+static bool heading_has(const struct table *table, const char *name)
+{
+    for (int64_t c = 0; c < table->column_count; c++)
+        if (!strcmp(table->heading[c], name))
+            return true;
+    return false;
+}
+
+/* Whether a target asked for by name is that, rather than an index written as text. */
+static bool is_name(const char *target)
+{
+    double number;
+    return target && !(number_parse(target, &number) && number == floor(number));
+}
+
+static bool decide(const struct table *table, enum header header, const char *target, json_t *notes)
+{
+    if (header != HEADER_AUTO)
+        return header == HEADER_YES;
+    if (is_name(target) && heading_has(table, target))
+        return true;
+    bool found = looks_like_header(table);
+    note_add(notes, "%s: the first row is %s (\"%.40s\"...); data.header: true or false decides otherwise",
+             table->label, found ? "a header" : "data", table->heading[0]);
+    return found;
+}
+
+/* The first free name of NAME.2, NAME.3, ...; linear in the columns, and only for doubles. */
+static char *rename_double(const struct table *table, int64_t c)
+{
+    char *name = malloc(strlen(table->columns[c].name) + 24);
+    for (int64_t k = 2; name; k++) {
+        sprintf(name, "%s.%lld", table->columns[c].name, (long long)k);
+        bool taken = false;
+        for (int64_t other = 0; other < c && !taken; other++)
+            taken = !strcmp(table->columns[other].name, name);
+        if (!taken)
+            break;
+    }
+    return name;
+}
+
+static int name_compare(const void *a, const void *b)
+{
+    const struct column *x = *(const struct column *const *)a, *y = *(const struct column *const *)b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : (x > y) - (x < y);
+}
+
+/* Renames the second and later columns of one name. */
+static int separate_doubles(struct table *table, json_t *notes)
+{
+    size_t count = (size_t)table->column_count;
+    struct column **sorted = malloc(count * sizeof(struct column *));
+    bool *twice = calloc(count, 1);
+    for (size_t i = 0; i < count && sorted; i++)
+        sorted[i] = &table->columns[i];
+    if (sorted && twice) {
+        qsort(sorted, count, sizeof *sorted, name_compare);
+        for (size_t i = 1; i < count; i++)
+            twice[sorted[i] - table->columns] = !strcmp(sorted[i - 1]->name, sorted[i]->name);
+    }
+    int failed = sorted && twice ? 0 : -1;
+    for (int64_t c = 0; c < table->column_count && !failed; c++) {
+        if (!twice[c])
+            continue;
+        char *name = rename_double(table, c);
+        if (!name) {
+            failed = -1;
+            break;
+        }
+        note_add(notes, "%s: another column is called \"%.80s\"; column %lld is \"%.90s\" here", table->label,
+                 table->columns[c].name, (long long)c + 1, name);
+        free(table->columns[c].name);
+        table->columns[c].name = name;
+    }
+    free(sorted);
+    free(twice);
+    return failed;
+}
+
+int table_name_columns(struct table *table, enum header header, const char *target, json_t *notes,
+                       struct error *err)
+{
+    table->first = decide(table, header, target, notes) ? 1 : 0;
+    for (int64_t c = 0; c < table->column_count; c++) {
+        char number[32];
+        snprintf(number, sizeof number, "column_%lld", (long long)c);
+        const char *text = table->first && *table->heading[c] ? table->heading[c] : number;
+        table->columns[c].name = utf8_repair(text, strlen(text));
+        if (!table->columns[c].name)
+            return error_set(err, ERROR_MEMORY, "%s: no memory to name the columns", table->label);
+    }
+    if (separate_doubles(table, notes) < 0)
+        return error_set(err, ERROR_MEMORY, "%s: no memory to name the columns", table->label);
+    if (table->rows == table->first)
+        return error_set(err, ERROR_USAGE, "%s: has a header but no rows of data", table->label);
+    return 0;
+}

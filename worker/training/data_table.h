@@ -1,0 +1,76 @@
+/* A delimited text as columns. A cell is a number, or an entry of its column's dictionary of texts; what a
+ * column is meant to be is decided later, over the whole of it. */
+#ifndef RUNG_WORKER_TRAINING_DATA_TABLE_H
+#define RUNG_WORKER_TRAINING_DATA_TABLE_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "worker/training/data_cell.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Different texts of a column, numbered in the order met. */
+struct dictionary {
+    char *bytes; /* NUL-terminated texts, one behind the other */
+    size_t size, capacity;
+    size_t *start;       /* (count) */
+    unsigned char *kind; /* (count) enum cell_kind, never CELL_NUMBER */
+    int32_t count, entry_capacity;
+    int32_t *slot; /* (slot_count) open addressing; -1 free */
+    int32_t slot_count;
+};
+/* Number of a text, added when new; -1 when memory ran out. */
+int32_t dictionary_add(struct dictionary *dictionary, const char *text, size_t size, enum cell_kind kind);
+const char *dictionary_text(const struct dictionary *dictionary, int32_t entry);
+void dictionary_release(struct dictionary *dictionary);
+
+#define CELL_IS_NUMBER (-1)
+
+struct column {
+    char *name;     /* valid UTF-8 */
+    double *number; /* (capacity) */
+    int32_t *text;  /* (capacity) dictionary entry or CELL_IS_NUMBER; NULL: every cell is a number */
+    struct dictionary dictionary;
+};
+
+struct table {
+    const char *label; /* the file's name in messages; borrowed */
+    int64_t rows;      /* rows of the file, row 0 being the first */
+    int64_t first;     /* 1: row 0 is a header; 0: it is data */
+    int64_t capacity;
+    int64_t column_count;
+    struct column *columns;
+    char **heading; /* (column_count) texts of row 0 */
+    int64_t *line;  /* (capacity) line of the file where a row begins, from 1 */
+    char delimiter; /* ',' ';' '\t' or ' ' for runs of blanks */
+};
+
+/* Cuts `bytes` (changed in place) into a table; delimiter 0: find out. Ragged rows, an unclosed quote and an
+ * empty file are ERROR_USAGE. Column names and `first` are still to be set (table_name_columns). */
+int table_parse(struct table *table, char *bytes, size_t size, const char *label, char delimiter,
+                const struct cell_rules *rules, struct error *err);
+void table_release(struct table *table);
+
+/* The delimiter of a text, from its first lines. */
+char table_find_delimiter(const char *bytes, size_t size);
+/* Runs of blanks and tabs outside quotes become one blank; none at the ends of lines. Returns the new size.
+ */
+size_t table_squeeze_blanks(char *bytes, size_t size);
+
+enum header { HEADER_AUTO, HEADER_YES, HEADER_NO };
+/* Decides whether row 0 is a header and names the columns; `target` (may be NULL) is a name asked for, which
+ * decides an otherwise open case. What was decided is said in `notes` (array of strings, may be NULL). */
+int table_name_columns(struct table *table, enum header header, const char *target, json_t *notes,
+                       struct error *err);
+
+/* Cell kind of one cell. */
+static inline enum cell_kind column_kind(const struct column *column, int64_t row)
+{
+    if (!column->text || column->text[row] == CELL_IS_NUMBER)
+        return CELL_NUMBER;
+    return (enum cell_kind)column->dictionary.kind[column->text[row]];
+}
+
+#endif
