@@ -1,5 +1,6 @@
 /* Samplers: propose the point of a trial. One table of functions; random and grid are functions of
- * (seed, trial number) alone, so any number of workers, any order of keys and any restart give the same points.
+ * (seed, trial number) alone, so any number of workers, any order of keys and any restart give the same
+ * points.
  *
  * Draws: Philox key = seed, counter = (trial, FNV-1a 64 of the parameter name, draw); see base/random.h. */
 #ifndef RUNG_SEARCH_SAMPLER_H

@@ -19,8 +19,8 @@ enum distribution {
     DISTRIBUTION_UNIFORM,            /* minimum + u*(maximum-minimum) */
     DISTRIBUTION_LOG_UNIFORM_VALUES, /* exp(U(ln minimum, ln maximum)), kept inside the bounds */
     DISTRIBUTION_NORMAL,             /* N(mu, sigma); sigma 0 is a constant */
-    DISTRIBUTION_LATTICE,            /* native {min,max,step}: low + k*step inside the bounds, uniform over k */
-    DISTRIBUTION_INT_LOG_UNIFORM,    /* native {min,max,log} with integers: rounded inside the bounds */
+    DISTRIBUTION_LATTICE,         /* native {min,max,step}: low + k*step inside the bounds, uniform over k */
+    DISTRIBUTION_INT_LOG_UNIFORM, /* native {min,max,log} with integers: rounded inside the bounds */
 };
 
 struct parameter {
@@ -28,7 +28,8 @@ struct parameter {
     enum distribution distribution;
     json_t *values; /* JSON array: the choices (CATEGORICAL) or the one value (CONSTANT); NULL otherwise */
     double minimum, maximum, step, mu, sigma;
-    bool integer; /* values are JSON integers (int_uniform, integer lattice) */
+    bool integer;    /* values are JSON integers (int_uniform, integer lattice) */
+    json_t *choices; /* CATEGORICAL: what a grid takes of `values`; made by space_prepare, NULL before */
 };
 
 struct space {
@@ -37,6 +38,9 @@ struct space {
 };
 
 void space_release(struct space *space);
+/* Optional, once the space is built: remembers each parameter's grid choices, which otherwise are gathered
+ * anew for every point (slow only for long lists of values). -1 without memory. */
+int space_prepare(struct space *space);
 const char *distribution_name(enum distribution distribution);
 
 /* Number of choices of one parameter on a grid, or -1 if it is continuous. Values that are equal as W&B sees

@@ -1,22 +1,25 @@
-/* Early stopping: rung ladders, synchronous successive halving and ASHA (Li et al. 2020, "A System for Massively
- * Parallel Hyperparameter Tuning", algorithm 2), as one pure object rebuilt from the stored rung entries.
+/* Early stopping: rung ladders, synchronous successive halving and ASHA (Li et al. 2020, "A System for
+ * Massively Parallel Hyperparameter Tuning", algorithm 2), as one pure object rebuilt from the stored rung
+ * entries.
  *
  * Levels: min_iter*eta^k while below max_iter (by multiplication), then max_iter; K = their number; rung r is
- * levels[r]. A trial's curve enters rung r with its FIRST report at or beyond levels[r]. The object holds per trial: its bracket, the
- * entries made, how far it was promoted, whether it ended. It knows no clock and no workers.
+ * levels[r]. A trial's curve enters rung r with its FIRST report at or beyond levels[r]. The object holds per
+ * trial: its bracket, the entries made, how far it was promoted, whether it ended. It knows no clock and no
+ * workers.
  *
- * Order of entries: by value (goal), then by tie value (lower is better when tie_minimize), then trial number;
- * NaN and infinities last whatever the goal (infinite tie values likewise).
+ * Order of entries: by value (goal), then by tie value (lower is better when tie_minimize), then trial
+ * number; NaN and infinities last whatever the goal (infinite tie values likewise).
  *
  * Protocol for the owner (the engine):
  *   stopping_add      when a trial is created (in number order, without gaps)
  *   stopping_target   the level its next attempt runs to ("until")
  *   stopping_enter    for each rung its reports have reached, in order; the verdict says what now
- *   stopping_end      when the trial has ended other than by a verdict STOP/FINISH: failed, cancelled, diverged
- *   stopping_next_promotion   a slot is free: which paused trial goes on, if any; then stopping_promote
- *   stopping_next_prune       trials paused here that can never go on: end them as pruned (until it returns 0)
- * Every call but the queries is an input to be replayed in the same order per trial on recovery; the result depends on
- * the set of inputs, except where the rule itself is order-dependent (asha). */
+ *   stopping_end      when the trial has ended other than by a verdict STOP/FINISH: failed, cancelled,
+ * diverged stopping_next_promotion   a slot is free: which paused trial goes on, if any; then
+ * stopping_promote stopping_next_prune       trials paused here that can never go on: end them as pruned
+ * (until it returns 0) Every call but the queries is an input to be replayed in the same order per trial on
+ * recovery; the result depends on the set of inputs, except where the rule itself is order-dependent (asha).
+ */
 #ifndef RUNG_SEARCH_STOPPING_H
 #define RUNG_SEARCH_STOPPING_H
 
@@ -53,7 +56,8 @@ enum stopping_verdict {
 /* At most STOPPING_LEVELS levels (eta > 1 only slightly could give more: an error). */
 #define STOPPING_LEVELS 256
 /* Fills levels (ascending); returns K, or -1 with err. */
-int stopping_levels(const struct stopping_settings *settings, int64_t levels[STOPPING_LEVELS], struct error *err);
+int stopping_levels(const struct stopping_settings *settings, int64_t levels[STOPPING_LEVELS],
+                    struct error *err);
 
 struct stopping;
 struct stopping *stopping_create(const struct stopping_settings *settings, struct error *err);
@@ -69,35 +73,39 @@ int stopping_add(struct stopping *stopping, int64_t trial);
 /* Bracket of a trial, from 0. */
 int64_t stopping_bracket(const struct stopping *stopping, int64_t trial);
 /* The level the trial may train to now: the first it has not entered among those it was let go to. For ASHA
- * promotion and halving: level 0 at first, the next after each promotion; a trial paused at rung r keeps levels[r]. For
- * ASHA stopping and none: the next level not entered. */
+ * promotion and halving: level 0 at first, the next after each promotion; a trial paused at rung r keeps
+ * levels[r]. For ASHA stopping and none: the next level not entered. */
 int64_t stopping_target(const struct stopping *stopping, int64_t trial);
 
-/* Entry of `trial` at `rung` (exactly its next rung). Repeating an entry changes nothing and returns the verdict as
- * it stands now. value may be NaN. A trial that jumped over rungs enters each of them in order with the same value. */
-enum stopping_verdict stopping_enter(struct stopping *stopping, int64_t trial, int rung, double value, double tie);
+/* Entry of `trial` at `rung` (exactly its next rung). Repeating an entry changes nothing and returns the
+ * verdict as it stands now. value may be NaN. A trial that jumped over rungs enters each of them in order
+ * with the same value. */
+enum stopping_verdict stopping_enter(struct stopping *stopping, int64_t trial, int rung, double value,
+                                     double tie);
 
-/* The trial ended without a verdict. `diverged`: it ranks last (NaN) in the rung it was running to, and counts
- * in n there; otherwise it leaves every candidate list and n (crashed, lost, out of memory, cancelled). */
+/* The trial ended without a verdict. `diverged`: it ranks last (NaN) in the rung it was running to, and
+ * counts in n there; otherwise it leaves every candidate list and n (crashed, lost, out of memory,
+ * cancelled). */
 void stopping_end(struct stopping *stopping, int64_t trial, bool diverged);
 
 /* No further trial will be added (run_cap or the space is used up, or the sweep is draining). */
 void stopping_close(struct stopping *stopping);
 
-/* The trial that should go on now, or 0. ASHA promotion: from the rung below the top downwards, the best not yet
- * promoted among the best floor(n/eta) of the entries there. When closed, nothing is running (the caller passes
- * running = number of trials running or waiting to run) and no trial has entered the top: the best of the highest
- * rung, again and again. Halving: the members of a complete rung's best max(1, floor(n_k/eta)). */
+/* The trial that should go on now, or 0. ASHA promotion: from the rung below the top downwards, the best not
+ * yet promoted among the best floor(n/eta) of the entries there. When closed, nothing is running (the caller
+ * passes running = number of trials running or waiting to run) and no trial has entered the top: the best of
+ * the highest rung, again and again. Halving: the members of a complete rung's best max(1, floor(n_k/eta)).
+ */
 int64_t stopping_next_promotion(const struct stopping *stopping, int64_t running);
 /* Lets the trial go to its next level. Returns it. */
 int64_t stopping_promote(struct stopping *stopping, int64_t trial);
 
-/* A paused trial that can no longer be promoted, or 0; mark it with stopping_prune. Halving: losers of a complete rung.
- * ASHA promotion: when closed, nothing running, and no promotion is left. */
+/* A paused trial that can no longer be promoted, or 0; mark it with stopping_prune. Halving: losers of a
+ * complete rung. ASHA promotion: when closed, nothing running, and no promotion is left. */
 int64_t stopping_next_prune(const struct stopping *stopping, int64_t running);
 void stopping_prune(struct stopping *stopping, int64_t trial);
 
-/* May new trials start now? Halving: a bracket at a time may overlap, so always until `trials`; a promotion always
- * comes first (ask stopping_next_promotion before). */
+/* May new trials start now? Halving: a bracket at a time may overlap, so always until `trials`; a promotion
+ * always comes first (ask stopping_next_promotion before). */
 
 #endif
