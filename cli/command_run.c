@@ -18,7 +18,8 @@
 static const char usage[] =
     "usage: rung run SPEC [OPTION]...\n"
     "       rung run --resume [SWEEP] [OPTION]...\n"
-    "Runs a sweep on this machine and prints the leaderboard. Other machines may attach: the address is printed.\n"
+    "Runs a sweep on this machine and prints the leaderboard. Other machines may attach: the address is "
+    "printed.\n"
     "\n"
     "  --devices D          auto (default) or cpu:N\n"
     "  --bind ADDRESS       where others attach (default tcp://127.0.0.1:0, any free port)\n"
@@ -93,7 +94,8 @@ static void watch_worker(void *user, struct serve *serve)
     if (fine || serve->progress.counts.workers > 0)
         return;
     run->worker_failed = true;
-    progress_line(&serve->progress, "rung run: this machine's worker ended; the sweep stops and can be resumed");
+    progress_line(&serve->progress,
+                  "rung run: this machine's worker ended; the sweep stops and can be resumed");
     server_request_stop(serve->server, 1);
 }
 

@@ -108,8 +108,8 @@ static void describe(const struct progress *progress, const struct engine_counts
     text_printf(text, ", %" PRId64 " worker%s", counts->workers, counts->workers == 1 ? "" : "s");
     if (counts->best_trial > 0) {
         snprintf(number, sizeof(number), "%.5g", counts->best_objective);
-        text_printf(text, ", best %s %s (trial %" PRId64 ")", progress->metric ? progress->metric : "objective",
-                    number, counts->best_trial);
+        text_printf(text, ", best %s %s (trial %" PRId64 ")",
+                    progress->metric ? progress->metric : "objective", number, counts->best_trial);
     }
     if (counts->refitting)
         text_append(text, ", training the winner again");

@@ -74,8 +74,9 @@ static int restore_spec(struct serve *serve, const char *sweep_name, struct erro
     if (found == 0 && !sweep_name)
         return error_set(err, ERROR_USAGE, "there is no sweep in %s to resume", serve->options->db);
     if (found == 0)
-        return error_set(err, ERROR_USAGE, "there is no sweep '%s' in %s (and no such file): rung list --db %s",
-                         sweep_name, serve->options->db, serve->options->db);
+        return error_set(err, ERROR_USAGE,
+                         "there is no sweep '%s' in %s (and no such file): rung list --db %s", sweep_name,
+                         serve->options->db, serve->options->db);
     int result = cli_restore_spec(sweep.normalised, serve->options->overrides, &serve->spec, err);
     struct record record = {.type = RECORD_SWEEP, .sweep = sweep};
     record_release(&record);
@@ -97,7 +98,8 @@ static void print_notes(const struct serve *serve)
 {
     size_t index;
     json_t *note;
-    json_array_foreach(serve->spec.notes, index, note) {
+    json_array_foreach(serve->spec.notes, index, note)
+    {
         fprintf(stderr, "%s:%d: note: %s\n", serve->spec.file, (int)json_get_integer(note, "line", 0),
                 json_get_string(note, "message", ""));
     }
@@ -179,7 +181,8 @@ int serve_open(struct serve *serve, const char *command, struct serve_options *o
     if (!options->quiet)
         print_notes(serve);
     if (options->insecure)
-        fprintf(stderr, "rung %s: --insecure: anyone who reaches this address can read and change the sweep\n",
+        fprintf(stderr,
+                "rung %s: --insecure: anyone who reaches this address can read and change the sweep\n",
                 command);
     else if (security_for_coordinator(&serve->security, options->config, &err) != 0)
         return command_fail(command, &err);

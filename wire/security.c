@@ -151,13 +151,14 @@ static int authorized_add(const char *path, const char *public_key, const char *
 
 /* The paths of one folder's files. */
 struct key_files {
-    char *folder, *coordinator, *worker, *authorized;
+    char *folder, *coordinator, *coordinator_public, *worker, *authorized;
 };
 
 static void key_files_release(struct key_files *files)
 {
     free(files->folder);
     free(files->coordinator);
+    free(files->coordinator_public);
     free(files->worker);
     free(files->authorized);
 }
@@ -170,9 +171,10 @@ static int key_files_init(struct key_files *files, const char *folder, struct er
         return error_set(err, ERROR_RESOURCE, "no home folder for keys: set HOME or XDG_CONFIG_HOME");
     }
     files->coordinator = path_join(files->folder, "coordinator.key");
+    files->coordinator_public = path_join(files->folder, COORDINATOR_PUBLIC_FILE);
     files->worker = path_join(files->folder, "worker.key");
     files->authorized = path_join(files->folder, "authorized");
-    if (!files->coordinator || !files->worker || !files->authorized) {
+    if (!files->coordinator || !files->coordinator_public || !files->worker || !files->authorized) {
         key_files_release(files);
         return error_set(err, ERROR_MEMORY, "out of memory");
     }
@@ -220,11 +222,24 @@ int security_for_coordinator(struct security *security, const char *folder, stru
     return 0;
 }
 
+/* A folder handed over by `rung keygen` names its coordinator in a file of one key and holds no secret of it.
+ */
+static int server_key_read(const char *path, char key[KEY_SIZE], struct error *err)
+{
+    char *text = file_read(path, AUTHORIZED_LIMIT, NULL, err);
+    if (!text) {
+        return -1;
+    }
+    bool found = line_key(text, line_length(text), key) == 1;
+    free(text);
+    return found ? 0 : error_set(err, ERROR_USAGE, "%s: expected a public key of 40 characters", path);
+}
+
 int security_for_client(struct security *security, const char *folder, const char *server_key,
                         struct error *err)
 {
     struct key_files files;
-    struct key_pair coordinator;
+    struct key_pair coordinator = {0};
     memset(security, 0, sizeof *security);
     if (server_key && !key_is_valid(server_key)) {
         return error_set(err, ERROR_USAGE, "\"%s\" is not a public key (40 characters of Z85)", server_key);
@@ -232,7 +247,16 @@ int security_for_client(struct security *security, const char *folder, const cha
     if (key_files_init(&files, folder, err)) {
         return error_prefix(err, "keys");
     }
-    int result = keys_ensure(&files, &coordinator, &security->own, err);
+    int result;
+    bool made;
+    if (file_exists(files.coordinator_public)) {
+        result = server_key_read(files.coordinator_public, coordinator.public_key, err);
+        if (result == 0) {
+            result = key_pair_ensure(files.worker, &security->own, &made, err);
+        }
+    } else {
+        result = keys_ensure(&files, &coordinator, &security->own, err);
+    }
     memcpy(security->server_key, server_key ? server_key : coordinator.public_key, KEY_SIZE);
     sodium_memzero(&coordinator, sizeof coordinator);
     key_files_release(&files);

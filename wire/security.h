@@ -4,6 +4,8 @@
  *   coordinator.key   secret+public of coordinators started by this user
  *   worker.key        secret+public of workers and clients started by this user
  *   authorized        one public key a line (Z85, 40 characters), '#' comments: who may connect; holds worker.key's
+ *   coordinator.pub   only in a folder handed over by `rung keygen`: the public key of the coordinator to talk to,
+ *                     which then takes the place of coordinator.key
  * A key file is text: "public = Z85\nsecret = Z85\n". One user with one home therefore needs no flags. */
 #ifndef RUNG_WIRE_SECURITY_H
 #define RUNG_WIRE_SECURITY_H
@@ -36,7 +38,8 @@ int key_pair_read(const char *path, struct key_pair *pair, struct error *err);
 
 /* Loads (making what is missing) the coordinator's security from `folder` (NULL: the config folder). */
 int security_for_coordinator(struct security *security, const char *folder, struct error *err);
-/* The same for a worker or client; `server_key` NULL: this user's coordinator.key. */
+#define COORDINATOR_PUBLIC_FILE "coordinator.pub"
+/* The same for a worker or client; `server_key` NULL: the one of coordinator.pub, else of coordinator.key. */
 int security_for_client(struct security *security, const char *folder, const char *server_key, struct error *err);
 /* Adds a public key to `folder`/authorized. */
 int security_authorize(const char *folder, const char *public_key, const char *comment, struct error *err);

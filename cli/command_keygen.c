@@ -1,0 +1,116 @@
+/* rung keygen: keys for this user, or for another machine or person. */
+#include "cli/command.h"
+
+#include "base/files.h"
+#include "wire/security.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: rung keygen [--config DIR]\n"
+    "       rung keygen --for NAME [--out DIR] [--config DIR]\n"
+    "Without --for: makes this user's keys, if they are missing, and prints the public ones.\n"
+    "With --for: makes DIR (default NAME-keys) with a worker.key of its own and coordinator.pub, and "
+    "authorizes that key\n"
+    "here. Hand DIR over by a safe way; there: rung worker ENDPOINT --config DIR. A running coordinator "
+    "reads the\n"
+    "list of authorized keys at its next start.\n"
+    "\n"
+    "  --for NAME    whom or what the key is for (a note in the list of authorized keys)\n"
+    "  --out DIR     where the folder to hand over is made\n"
+    "  --config DIR  folder of this user's keys (default ~/.config/rung)\n";
+
+static const struct option options_table[] = {{"for", required_argument, NULL, 'f'},
+                                              {"out", required_argument, NULL, 'o'},
+                                              {"config", required_argument, NULL, 'c'},
+                                              {"help", no_argument, NULL, 'h'},
+                                              {NULL, 0, NULL, 0}};
+
+static int print_own(const char *config, struct error *err)
+{
+    struct security client;
+    if (security_for_client(&client, config, NULL, err) != 0)
+        return -1;
+    printf("coordinator  %s\nworker       %s\n", client.server_key, client.own.public_key);
+    security_release(&client);
+    return 0;
+}
+
+static int write_folder(const char *folder, const char *server_key, const struct key_pair *pair,
+                        struct error *err)
+{
+    char line[KEY_SIZE + 1];
+    int result = -1;
+    snprintf(line, sizeof(line), "%s\n", server_key);
+    char *key = path_join(folder, "worker.key");
+    char *server = path_join(folder, COORDINATOR_PUBLIC_FILE);
+    if (!key || !server)
+        error_set(err, ERROR_MEMORY, "out of memory");
+    else if (file_exists(key))
+        error_set(err, ERROR_USAGE, "%s exists: choose another --out, or remove it", key);
+    else if (folder_create(folder, 0700, err) == 0 && key_pair_write(key, pair, err) == 0)
+        result = file_write(server, line, strlen(line), 0600, err);
+    free(key);
+    free(server);
+    return result;
+}
+
+static int make_for(const char *config, const char *name, const char *out, struct error *err)
+{
+    struct security coordinator;
+    struct key_pair pair;
+    char folder[300];
+    snprintf(folder, sizeof(folder), "%s-keys", name);
+    if (!out)
+        out = folder;
+    if (security_for_coordinator(&coordinator, config, err) != 0)
+        return -1;
+    int result = key_pair_make(&pair, err);
+    if (result == 0)
+        result = write_folder(out, coordinator.own.public_key, &pair, err);
+    if (result == 0)
+        result = security_authorize(config, pair.public_key, name, err);
+    if (result == 0)
+        printf("made %s for %s and authorized its key here\nthere: rung worker ENDPOINT --config %s\n", out,
+               name, out);
+    memset(&pair, 0, sizeof(pair));
+    security_release(&coordinator);
+    return result;
+}
+
+int command_keygen(int argc, char **argv)
+{
+    const char *name = NULL, *out = NULL, *config = NULL;
+    struct error err = {0};
+    int code;
+    optind = 1;
+    while ((code = getopt_long(argc, argv, "h", options_table, NULL)) != -1) {
+        switch (code) {
+        case 'h':
+            fputs(usage, stdout);
+            return EXIT_DONE;
+        case 'f':
+            name = optarg;
+            break;
+        case 'o':
+            out = optarg;
+            break;
+        case 'c':
+            config = optarg;
+            break;
+        default:
+            return command_usage_error("keygen", "see the options above");
+        }
+    }
+    if (optind < argc)
+        return command_usage_error("keygen", "no arguments are taken; found '%s'", argv[optind]);
+    if (out && !name)
+        return command_usage_error("keygen", "--out needs --for NAME");
+    if (name && (!*name || strlen(name) > 200 || strpbrk(name, "/\n")))
+        return command_usage_error("keygen", "--for takes a name of 1 to 200 characters without '/'");
+    int result = name ? make_for(config, name, out, &err) : print_own(config, &err);
+    return result == 0 ? EXIT_DONE : command_fail("keygen", &err);
+}
