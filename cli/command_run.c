@@ -38,7 +38,7 @@ static const struct option options_table[] = {SERVE_LONG_OPTIONS,
 struct run {
     const char *devices, *bind, *top, *format;
     char folder[64];   /* 0700: the socket of the own worker */
-    char address[80];  /* ipc:// in it */
+    char address[96];  /* ipc:// in it */
     pid_t worker;      /* 0: none */
     int worker_status; /* of waitpid, once worker is 0 again */
     bool worker_failed;
