@@ -1,8 +1,9 @@
-/* The spec: one YAML file, checked, as one struct. spec.c reads YAML (the only includer of yaml.h is yaml.c) and lists
- * ALL errors of a file at once, each as "file:line:column: key: found ..., accepted ... (did you mean ...?)".
+/* The spec: one YAML file, checked, as one struct. spec.c reads YAML (the only includer of yaml.h is yaml.c)
+ * and lists ALL errors of a file at once, each as "file:line:column: key: found ..., accepted ... (did you
+ * mean ...?)".
  *
- * The table of train settings comes from the caller (cli passes worker/training's), so the coordinator knows no
- * training. Ownership: spec_release frees all. */
+ * The table of train settings comes from the caller (cli passes worker/training's), so the coordinator knows
+ * no training. Ownership: spec_release frees all. */
 #ifndef RUNG_COORDINATOR_SPEC_H
 #define RUNG_COORDINATOR_SPEC_H
 
@@ -34,33 +35,39 @@ struct spec {
     bool seed_given;
     struct space space;
     struct stopping_settings stopping; /* kind NONE: min_iter = max_iter = epochs; trials filled in */
-    json_t *train;        /* object: every train setting given or defaulted, nested by name; data.path made absolute */
-    json_t *train_given;  /* object: as written */
+    json_t
+        *train; /* object: every train setting given or defaulted, nested by name; data.path made absolute */
+    json_t *train_given;       /* object: as written */
     int64_t devices_per_trial; /* 1 */
     int64_t max_retries;       /* of crashed attempts; 1 */
-    json_t *normalised;   /* canonical object of everything above: what --resume compares and the store keeps */
-    json_t *notes;        /* array of {"line","column","key","message"}: warnings, for check and the log */
+    json_t *normalised; /* canonical object of everything above: what --resume compares and the store keeps */
+    json_t *notes;      /* array of {"line","column","key","message"}: warnings, for check and the log */
 };
 
 struct spec_options {
     const struct setting *train_settings; /* table, ends with name NULL; may be NULL (no train: allowed) */
-    const char *const *overrides;         /* "key=value", NULL-terminated, or NULL: --set, over the spec, dotted keys */
-    const char *name;                     /* --name, or NULL */
+    /* Names the program reports, NULL-terminated: another metric.name is an error. NULL: any name is taken.
+     */
+    const char *const *metric_names;
+    const char *const
+        *overrides;   /* "key=value", NULL-terminated, or NULL: --set, over the spec, dotted keys */
+    const char *name; /* --name, or NULL */
 };
 
-/* 0, or -1 with err (ERROR_USAGE; the message holds at most its size, `*problems` all lines; free() it). `problems` may
- * be NULL. A seed left out is drawn from the system; seed_given is false then. */
+/* 0, or -1 with err (ERROR_USAGE; the message holds at most its size, `*problems` all lines; free() it).
+ * `problems` may be NULL. A seed left out is drawn from the system; seed_given is false then. */
 int spec_load(struct spec *spec, const char *path, const struct spec_options *options, char **problems,
               struct error *err);
 /* The same from memory; `file` is the name for messages. */
 int spec_parse(struct spec *spec, const char *text, size_t size, const char *file,
                const struct spec_options *options, char **problems, struct error *err);
 /* From a normalised object (the store's), for --resume. */
-int spec_restore(struct spec *spec, const json_t *normalised, const struct spec_options *options, struct error *err);
+int spec_restore(struct spec *spec, const json_t *normalised, const struct spec_options *options,
+                 struct error *err);
 void spec_release(struct spec *spec);
 
-/* --resume: 0 if `next` may continue `stored` (only run_cap, resources, description, max_retries differ, seed unless
- * given); else -1 with a diff of the offending keys. */
+/* --resume: 0 if `next` may continue `stored` (only run_cap, resources, description, max_retries differ, seed
+ * unless given); else -1 with a diff of the offending keys. */
 int spec_compare(const json_t *stored, const json_t *next, bool seed_given, struct error *err);
 
 #endif

@@ -1,0 +1,94 @@
+/* `metric`: what trials are ranked by. */
+#include "coordinator/spec_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define METRIC_EXAMPLE "{name: validation_loss, goal: minimize}"
+#define TIE_METRIC "validation_loss"
+
+/* Bigger is better for these, whatever stands before them in the name. */
+static bool is_score(const char *name)
+{
+    static const char *const scores[] = {"accuracy", "f1", "auc", "r2", NULL};
+    for (size_t i = 0; scores[i]; i++) {
+        if (strstr(name, scores[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void copy(struct reader *reader, char **target, const char *text)
+{
+    *target = strdup(text);
+    reader->failed = reader->failed || !*target;
+}
+
+static void read_metric_name(struct reader *reader, const struct node *metric)
+{
+    const char *const *names = reader->options->metric_names;
+    const struct node *node = node_find(metric, "name");
+    const char *name;
+    if (!node) {
+        problem_at(reader, metric, "metric.name", "found nothing, accepted the name of a metric, such as %s",
+                   METRIC_EXAMPLE);
+        return;
+    }
+    if (!read_string(reader, node, "metric.name", &name)) {
+        return;
+    }
+    if (names && !word_is_in(name, names)) {
+        problem_word(reader, node, "metric.name", name, names);
+        return;
+    }
+    if (name[0] == '\0') {
+        problem_found(reader, node, "metric.name", "the name of a metric");
+        return;
+    }
+    copy(reader, &reader->spec->metric, name);
+    /* An accuracy has few values and many ties; the loss behind it tells them apart. */
+    if (strstr(name, "accuracy") && strncmp(name, "validation_", 11) == 0 &&
+        (!names || word_is_in(TIE_METRIC, names))) {
+        copy(reader, &reader->spec->tie_metric, TIE_METRIC);
+    }
+}
+
+static void read_goal(struct reader *reader, const struct node *metric)
+{
+    static const char *const goals[] = {"minimize", "maximize", NULL};
+    const struct node *node = node_find(metric, "goal");
+    const char *name = reader->spec->metric;
+    if (node) {
+        reader->spec->maximize = read_choice(reader, node, "metric.goal", goals) == 1;
+    } else if (name && is_score(name)) {
+        note_at(reader, metric, "metric.goal",
+                "goal is left out, so %s is minimized; write goal: maximize to look for the highest", name);
+    }
+    if (node && name && is_score(name) && !reader->spec->maximize && node->kind == NODE_STRING &&
+        strcmp(node->text, "minimize") == 0) {
+        note_at(reader, node, "metric.goal", "%s is minimized: the sweep looks for the lowest", name);
+    }
+}
+
+void read_metric(struct reader *reader, const struct node *metric)
+{
+    static const char *const known[] = {"name", "goal", "objective", "impute", "impute_while_running", NULL};
+    static const char *const later[] = {"target", "resource", NULL};
+    static const char *const objectives[] = {"last", "best", NULL};
+    if (!metric) {
+        note_at(reader, reader->tree.root, "metric",
+                "no metric is named, so trials run unranked; write metric: %s", METRIC_EXAMPLE);
+        return;
+    }
+    if (!read_map(reader, metric, "metric", METRIC_EXAMPLE)) {
+        return;
+    }
+    check_keys(reader, metric, "metric", known, later, UNKNOWN_IGNORED);
+    read_metric_name(reader, metric);
+    read_goal(reader, metric);
+    const struct node *objective = node_find(metric, "objective");
+    if (objective && read_choice(reader, objective, "metric.objective", objectives) == 1) {
+        reader->spec->objective = OBJECTIVE_BEST;
+    }
+}

@@ -1,0 +1,215 @@
+/* Problems and notes of a spec, each with its place, and the lines made of them. */
+#include "coordinator/spec_reader.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROBLEM_LIMIT 100 /* a file with more has one cause; the rest is only counted */
+
+const char *node_found(const struct node *node, char buffer[FOUND_SIZE])
+{
+    switch (node->kind) {
+    case NODE_NULL:
+        snprintf(buffer, FOUND_SIZE, "nothing");
+        break;
+    case NODE_STRING:
+        snprintf(buffer, FOUND_SIZE, strlen(node->text) > 40 ? "\"%.40s...\"" : "\"%s\"", node->text);
+        break;
+    case NODE_LIST:
+        snprintf(buffer, FOUND_SIZE, "a list");
+        break;
+    case NODE_MAP:
+        snprintf(buffer, FOUND_SIZE, "a map");
+        break;
+    default:
+        snprintf(buffer, FOUND_SIZE, "%.60s", node->text);
+    }
+    return buffer;
+}
+
+void words_join(struct text *text, const char *const *words)
+{
+    for (size_t i = 0; words[i]; i++) {
+        const char *separator = i == 0 ? "" : words[i + 1] ? ", " : " or ";
+        text_append(text, separator);
+        text_append(text, words[i]);
+    }
+}
+
+/* Takes the text. */
+static void add(struct reader *reader, const char *origin, int line, int column, struct text *text)
+{
+    char *message = text_steal(text);
+    text_release(text);
+    if (!message) {
+        reader->failed = true;
+        return;
+    }
+    struct problem *problems = NULL;
+    if (reader->problem_count >= PROBLEM_LIMIT) {
+        reader->dropped_count++;
+        free(message);
+        return;
+    }
+    problems = realloc(reader->problems, (reader->problem_count + 1) * sizeof(*problems));
+    if (!problems) {
+        reader->failed = true;
+        free(message);
+        return;
+    }
+    reader->problems = problems;
+    problems[reader->problem_count++] = (struct problem){origin, line, column, message};
+}
+
+static void append_key(struct text *text, const char *key)
+{
+    if (key) {
+        text_append(text, key);
+        text_append(text, ": ");
+    }
+}
+
+static void append_va(struct text *text, const char *format, va_list arguments)
+{
+    char buffer[1000];
+    vsnprintf(buffer, sizeof buffer, format, arguments);
+    text_append(text, buffer);
+}
+
+void problem_at(struct reader *reader, const struct node *where, const char *key, const char *format, ...)
+{
+    struct text text;
+    va_list arguments;
+    text_init(&text);
+    append_key(&text, key);
+    va_start(arguments, format);
+    append_va(&text, format, arguments);
+    va_end(arguments);
+    add(reader, where->origin, where->line, where->column, &text);
+}
+
+void problem_found(struct reader *reader, const struct node *where, const char *key, const char *format, ...)
+{
+    struct text text;
+    char buffer[FOUND_SIZE];
+    va_list arguments;
+    text_init(&text);
+    append_key(&text, key);
+    text_printf(&text, "found %s, accepted ", node_found(where, buffer));
+    va_start(arguments, format);
+    append_va(&text, format, arguments);
+    va_end(arguments);
+    add(reader, where->origin, where->line, where->column, &text);
+}
+
+void problem_word(struct reader *reader, const struct node *where, const char *key, const char *word,
+                  const char *const *accepted)
+{
+    struct text text;
+    const char *nearest = nearest_word(word, accepted);
+    text_init(&text);
+    append_key(&text, key);
+    text_printf(&text, "found \"%.60s\", accepted ", word);
+    words_join(&text, accepted);
+    if (nearest) {
+        text_printf(&text, " (did you mean %s?)", nearest);
+    }
+    add(reader, where->origin, where->line, where->column, &text);
+}
+
+void problem_later(struct reader *reader, const struct node *where, const char *key, const char *found,
+                   const char *const *available)
+{
+    struct text text;
+    text_init(&text);
+    append_key(&text, key);
+    text_printf(&text, "found \"%.60s\", which is not available in this version, accepted ", found);
+    words_join(&text, available);
+    add(reader, where->origin, where->line, where->column, &text);
+}
+
+void problem_report(void *user, const char *origin, int line, int column, const char *message)
+{
+    struct text text;
+    text_init(&text);
+    text_append(&text, message);
+    add(user, origin, line, column, &text);
+}
+
+void note_at(struct reader *reader, const struct node *where, const char *key, const char *format, ...)
+{
+    struct text text;
+    va_list arguments;
+    if (reader->restoring) {
+        return;
+    }
+    text_init(&text);
+    if (where->origin) {
+        text_printf(&text, "%s: ", where->origin);
+    }
+    va_start(arguments, format);
+    append_va(&text, format, arguments);
+    va_end(arguments);
+    json_t *note = json_pack("{s:i, s:i, s:s, s:s}", "line", where->line, "column", where->column, "key",
+                             key ? key : "", "message", text.data ? text.data : "");
+    if (text.failed || json_array_append_new(reader->spec->notes, note) != 0) {
+        reader->failed = true;
+    }
+    text_release(&text);
+}
+
+/* The file's own first, in its order; those of options behind, as they were given. */
+static bool is_before(const struct problem *a, const struct problem *b)
+{
+    if (!a->origin || !b->origin) {
+        return !a->origin &&
+               (b->origin || a->line < b->line || (a->line == b->line && a->column < b->column));
+    }
+    return false;
+}
+
+/* Stable and quadratic: PROBLEM_LIMIT bounds it. */
+static void sort(struct problem *problems, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct problem problem = problems[i];
+        size_t at = i;
+        for (; at > 0 && is_before(&problem, &problems[at - 1]); at--) {
+            problems[at] = problems[at - 1];
+        }
+        problems[at] = problem;
+    }
+}
+
+char *problems_text(struct reader *reader)
+{
+    struct text text;
+    text_init(&text);
+    sort(reader->problems, reader->problem_count);
+    for (size_t i = 0; i < reader->problem_count; i++) {
+        const struct problem *problem = &reader->problems[i];
+        text_append(&text, i == 0 ? "" : "\n");
+        if (problem->origin) {
+            text_printf(&text, "%s: ", problem->origin);
+        } else {
+            text_printf(&text, "%s:%d:%d: ", reader->spec->file, problem->line, problem->column);
+        }
+        text_append(&text, problem->message);
+    }
+    if (reader->dropped_count > 0) {
+        text_printf(&text, "\n%s: and %zu more", reader->spec->file, reader->dropped_count);
+    }
+    char *lines = text_steal(&text);
+    text_release(&text);
+    return lines;
+}
+
+void problems_release(struct reader *reader)
+{
+    for (size_t i = 0; i < reader->problem_count; i++) {
+        free(reader->problems[i].message);
+    }
+    free(reader->problems);
+}
