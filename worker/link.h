@@ -1,14 +1,18 @@
-/* The link between agent and runner: JSON lines over an inherited socketpair (descriptor in RUNG_LINK_FD), each with
- * trial and attempt. stdout and stderr of the runner are only logs.
+/* The link between agent and runner: JSON lines over an inherited socketpair (descriptor in RUNG_LINK_FD),
+ * each with trial and attempt. stdout and stderr of the runner are only logs.
  *
  * agent -> runner
- *   {"type":"sweep","train":{...},"data_path":"/...","seed":7,"metric":"...","maximize":true,"objective":"last"}   once, before the first run; data loads
- *   {"type":"run","trial":3,"attempt":1,"parameters":{},"start":0,"until":9,"checkpoint":"/path or null","save":"/path",
- *    "final":{...} or null}
- *   {"type":"until","trial":3,"attempt":1,"until":27}   a higher bound
- *   {"type":"stop","trial":3,"attempt":1,"reason":"stopped|interrupted"}  at the next epoch boundary; interrupted saves a checkpoint
- * runner -> agent
- *   {"type":"idle","device":"cpu/avx512_core"}          ready for a run
+ *   {"type":"sweep","train":{...},"data_path":"/...","seed":"7","metric":"...","maximize":true,"objective":"last"}
+ *    once, before the first run; the data is loaded
+ *   {"type":"run","trial":3,"attempt":1,"parameters":{},"start":0,"until":9,"checkpoint":"/path or
+ * null","save":"/path", "final":{...} or null}
+ *   {"type":"until","trial":3,"attempt":1,"until":27}   a higher bound; a paused trial goes on with what is
+ * in memory
+ *   {"type":"stop","trial":3,"attempt":1,"reason":"stopped|interrupted"}  at the next epoch boundary;
+ * interrupted saves a checkpoint. A paused trial is dropped (or kept, interrupted) without an answer. runner
+ * -> agent
+ *   {"type":"idle","device":"cpu/avx512_core"}          once, when the sweep is loaded; later an `ended` says
+ * the same
  *   {"type":"report","trial":3,"attempt":1,"resource":1,"metrics":{},"seconds":0.01}
  *   {"type":"ended","trial":3,"attempt":1,"outcome":"finished|paused|stopped|interrupted|diverged|out_of_memory|invalid|crashed",
  *    "resource":9,"checkpoint":"/path or null","error":"... or null","details":{"derived":{},...}}
@@ -29,13 +33,17 @@
 struct link {
     int fd;
     struct text input;
-    size_t parsed;
+    size_t parsed;   /* bytes of input already given out as messages */
+    size_t searched; /* bytes of input known to hold no further newline */
+    int send_timeout_ms;
 };
 void link_init(struct link *link, int fd);
 void link_release(struct link *link);
-/* 1: *message is a new object; 0: nothing whole yet (would block); -1: closed or malformed (err). */
+/* 1: *message is a new object; 0: nothing whole yet (would block); -1: closed (ERROR_CONNECT) or malformed
+ * (ERROR_PROTOCOL). On a blocking descriptor it waits for a whole line. */
 int link_receive(struct link *link, json_t **message, struct error *err);
-/* Writes the whole line (waits for room); steals nothing. */
+/* Writes the whole line, waiting for room at most send_timeout_ms (-1, the default: for ever); steals
+ * nothing. */
 int link_send(struct link *link, const json_t *message, struct error *err);
 
 #endif

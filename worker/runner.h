@@ -1,4 +1,5 @@
-/* The training child, `rung runner`: reads the link, trains on one device, reports. Never returns to the agent's code. */
+/* The training child, `rung runner`: reads the link, trains on one device, reports. Never returns to the
+ * agent's code. */
 #ifndef RUNG_WORKER_RUNNER_H
 #define RUNG_WORKER_RUNNER_H
 

@@ -1,0 +1,511 @@
+/* Attempts: from `assign` to the acknowledge of their end. */
+#include "worker/agent_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct attempt *agent_find_attempt(const struct agent *agent, int64_t trial, int64_t number)
+{
+    for (size_t i = 0; i < agent->attempt_count; i++) {
+        if (agent->attempts[i]->trial == trial && agent->attempts[i]->number == number) {
+            return agent->attempts[i];
+        }
+    }
+    return NULL;
+}
+
+/* Index of the first entry with a trial not below `trial`. */
+static size_t ended_index(const struct agent *agent, int64_t trial)
+{
+    size_t low = 0, high = agent->ended_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (agent->ended[middle].trial < trial) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static bool agent_has_ended(const struct agent *agent, int64_t trial, int64_t number)
+{
+    size_t index = ended_index(agent, trial);
+    return index < agent->ended_count && agent->ended[index].trial == trial &&
+           agent->ended[index].number >= number;
+}
+
+static void agent_remember_ended(struct agent *agent, int64_t trial, int64_t number)
+{
+    size_t index = ended_index(agent, trial);
+    if (index < agent->ended_count && agent->ended[index].trial == trial) {
+        if (agent->ended[index].number < number) {
+            agent->ended[index].number = number;
+        }
+        return;
+    }
+    if (agent->ended_count == agent->ended_capacity) {
+        size_t capacity = agent->ended_capacity ? 2 * agent->ended_capacity : 64;
+        struct ended_attempt *ended = realloc(agent->ended, capacity * sizeof *ended);
+        if (!ended) {
+            return; /* an assign repeated after this would run it twice: the coordinator takes the first end
+                     */
+        }
+        agent->ended = ended;
+        agent->ended_capacity = capacity;
+    }
+    memmove(&agent->ended[index + 1], &agent->ended[index],
+            (agent->ended_count - index) * sizeof *agent->ended);
+    agent->ended[index] = (struct ended_attempt){trial, number};
+    agent->ended_count++;
+}
+
+static void attempt_unlink(char **path)
+{
+    if (*path) {
+        unlink(*path);
+    }
+    free(*path);
+    *path = NULL;
+}
+
+static void attempt_cancel_transfer(struct agent *agent, struct attempt *attempt)
+{
+    if (attempt->transfer) {
+        transfers_cancel(agent->transfers, attempt->transfer);
+        attempt->transfer = 0;
+    }
+}
+
+static void attempt_destroy(struct agent *agent, struct attempt *attempt)
+{
+    attempt_cancel_transfer(agent, attempt);
+    attempt_unlink(&attempt->start_path);
+    attempt_unlink(&attempt->save_path);
+    json_decref(attempt->parameters);
+    json_decref(attempt->final);
+    outbox_release(&attempt->outbox);
+    message_release(&attempt->ended);
+    free(attempt);
+}
+
+void agent_forget_attempts(struct agent *agent)
+{
+    for (size_t i = 0; i < agent->attempt_count; i++) {
+        attempt_destroy(agent, agent->attempts[i]);
+    }
+    for (int i = 0; i < agent->slot_count; i++) {
+        agent->slots[i].attempt = NULL;
+    }
+    agent->attempt_count = 0;
+    agent->ended_count = 0;
+}
+
+static struct attempt *agent_add_attempt(struct agent *agent, const struct assignment *assignment)
+{
+    if (agent->attempt_count == agent->attempt_capacity) {
+        size_t capacity = agent->attempt_capacity ? 2 * agent->attempt_capacity : 16;
+        struct attempt **attempts = realloc(agent->attempts, capacity * sizeof *attempts);
+        if (!attempts) {
+            return NULL;
+        }
+        agent->attempts = attempts;
+        agent->attempt_capacity = capacity;
+    }
+    struct attempt *attempt = calloc(1, sizeof *attempt);
+    if (!attempt) {
+        return NULL;
+    }
+    attempt->trial = assignment->trial;
+    attempt->number = assignment->attempt;
+    attempt->parameters = assignment->parameters ? json_incref(assignment->parameters) : json_object();
+    attempt->final = json_incref(assignment->final);
+    attempt->start = assignment->start;
+    attempt->resource = assignment->start;
+    attempt->until = assignment->until;
+    if (assignment->checkpoint && sha256_is_valid(assignment->checkpoint)) {
+        snprintf(attempt->checkpoint, sizeof attempt->checkpoint, "%s", assignment->checkpoint);
+    }
+    attempt->save_path = scratch_save_path(&agent->scratch, attempt->trial, attempt->number);
+    outbox_init(&attempt->outbox);
+    message_init(&attempt->ended, MESSAGE_ENDED);
+    agent->attempts[agent->attempt_count++] = attempt;
+    return attempt;
+}
+
+void agent_assign(struct agent *agent, const struct message *message)
+{
+    for (size_t i = 0; i < message->trial_count; i++) {
+        const struct assignment *assignment = &message->trials[i];
+        if (agent_find_attempt(agent, assignment->trial, assignment->attempt) ||
+            agent_has_ended(agent, assignment->trial, assignment->attempt)) {
+            continue;
+        }
+        struct attempt *attempt = agent_add_attempt(agent, assignment);
+        if (!attempt || !attempt->parameters || !attempt->save_path) {
+            struct error err;
+            error_set(&err, ERROR_MEMORY, "no memory for an attempt");
+            agent_fail(agent, &err);
+            return;
+        }
+        /* The slot named, if it is free; otherwise whichever is, or becomes, free (agent_dispatch). */
+        struct slot *slot = message->slot < agent->slot_count ? &agent->slots[message->slot] : NULL;
+        if (slot && !slot->attempt) {
+            slot->attempt = attempt;
+            attempt->slot = slot;
+        }
+        if (agent->draining || agent->interrupting) {
+            attempt_interrupt(agent, attempt); /* it crossed the drain: back with it */
+        }
+    }
+    agent_dispatch(agent);
+}
+
+/* The slot has this attempt: get the checkpoint, then wait for the runner. */
+static void attempt_prepare(struct agent *agent, struct attempt *attempt)
+{
+    attempt->state = ATTEMPT_PREPARED;
+    if (attempt->checkpoint[0] == '\0') {
+        return;
+    }
+    char *path = scratch_checkpoint_path(&agent->scratch, attempt->checkpoint);
+    attempt->transfer = path ? transfers_fetch(agent->transfers, attempt->checkpoint, path, false) : 0;
+    free(path);
+    if (attempt->transfer == 0) {
+        attempt_end(agent, attempt, OUTCOME_OUT_OF_MEMORY, "no memory to fetch the checkpoint");
+        return;
+    }
+    attempt->state = ATTEMPT_FETCHING;
+}
+
+static struct slot *agent_free_slot(struct agent *agent)
+{
+    for (int i = 0; i < agent->slot_count; i++) {
+        if (slot_is_free(&agent->slots[i])) {
+            return &agent->slots[i];
+        }
+    }
+    return NULL;
+}
+
+void agent_dispatch(struct agent *agent)
+{
+    for (size_t i = 0; i < agent->attempt_count; i++) {
+        struct attempt *attempt = agent->attempts[i];
+        if (attempt->state == ATTEMPT_QUEUED && !attempt->slot) {
+            struct slot *slot = agent_free_slot(agent);
+            if (slot) {
+                slot->attempt = attempt;
+                attempt->slot = slot;
+            }
+        }
+        if (attempt->state == ATTEMPT_QUEUED && attempt->slot) {
+            attempt_prepare(agent, attempt);
+        }
+        if (attempt->state == ATTEMPT_PREPARED && attempt->slot->state == SLOT_READY) {
+            slot_run(agent, attempt->slot);
+        }
+    }
+}
+
+static void attempt_append(struct agent *agent, struct attempt *attempt, struct message *message)
+{
+    struct error err = {0};
+    message->trial = attempt->trial;
+    message->attempt = attempt->number;
+    if (attempt->slot && attempt->slot->device && !message->device) {
+        message->device = strdup(attempt->slot->device);
+    }
+    if (outbox_append(&attempt->outbox, message, &err) != 0) {
+        message_release(message);
+        agent_fail(agent, &err);
+    }
+}
+
+void attempt_report(struct agent *agent, struct attempt *attempt, json_t *line)
+{
+    json_t *metrics = json_object_get(line, "metrics");
+    struct message message;
+    message_init(&message, MESSAGE_REPORT);
+    message.reports = calloc(1, sizeof *message.reports);
+    if (!message.reports || !json_is_object(metrics)) {
+        message_release(&message);
+        slot_kill(agent, attempt->slot, "a report without metrics");
+        return;
+    }
+    message.report_count = 1;
+    message.reports[0].resource = json_get_integer(line, "resource", attempt->resource + 1);
+    message.reports[0].metrics = json_incref(metrics);
+    message.reports[0].seconds = json_get_number(line, "seconds", 0);
+    attempt->resource = message.reports[0].resource;
+    attempt_append(agent, attempt, &message);
+    attempt->last_report = attempt->outbox.last;
+}
+
+static void attempt_free_slot(struct attempt *attempt)
+{
+    if (attempt->slot) {
+        attempt->slot->attempt = NULL;
+        attempt->slot = NULL;
+    }
+}
+
+/* Puts attempt->ended into the outbox: the attempt is over, its slot free. */
+static void attempt_send_ended(struct agent *agent, struct attempt *attempt)
+{
+    attempt_cancel_transfer(agent, attempt);
+    attempt->state = ATTEMPT_ENDED;
+    attempt->ended.resource = attempt->resource;
+    attempt_append(agent, attempt, &attempt->ended);
+    attempt_free_slot(attempt);
+    attempt_unlink(&attempt->start_path);
+    attempt_unlink(&attempt->save_path);
+    agent_remember_ended(agent, attempt->trial, attempt->number);
+}
+
+void attempt_end(struct agent *agent, struct attempt *attempt, enum outcome outcome, const char *error)
+{
+    attempt->ended.outcome = outcome;
+    if (error && !attempt->ended.error) {
+        attempt->ended.error = strdup(error);
+    }
+    attempt_send_ended(agent, attempt);
+}
+
+static void attempt_upload(struct agent *agent, struct attempt *attempt)
+{
+    attempt->state = ATTEMPT_UPLOADING;
+    attempt->transfer = transfers_put(agent->transfers, attempt->save_path);
+    if (attempt->transfer == 0) {
+        attempt_end(agent, attempt, OUTCOME_CRASHED, "no memory to upload the checkpoint");
+    }
+}
+
+/* HELD or UPLOADING for a pause: whatever its report's answer and the upload allow. */
+static void attempt_settle(struct agent *agent, struct attempt *attempt)
+{
+    bool answered = attempt->outbox.acknowledged >= attempt->last_report;
+    bool more = attempt->until > attempt->resource;
+    if (more && attempt->slot && !agent->interrupting) {
+        attempt_cancel_transfer(agent, attempt);
+        attempt->state = ATTEMPT_RUNNING;
+        attempt->pausing = false;
+        attempt->has_saved = false;
+        free(attempt->ended.checkpoint);
+        attempt->ended.checkpoint = NULL;
+        attempt->slot->state = SLOT_RUNNING;
+        slot_send_until(agent, attempt->slot, attempt);
+    } else if (attempt->state == ATTEMPT_HELD && (answered || agent->interrupting)) {
+        attempt_upload(agent, attempt);
+    } else if (attempt->state == ATTEMPT_UPLOADING && !attempt->transfer && answered) {
+        /* To be gone on with, but not here: the trial waits with its checkpoint and is no retry. */
+        attempt->ended.outcome = more ? OUTCOME_INTERRUPTED : OUTCOME_PAUSED;
+        attempt_send_ended(agent, attempt);
+    }
+}
+
+void attempt_runner_ended(struct agent *agent, struct attempt *attempt, json_t *line)
+{
+    enum outcome outcome = OUTCOME_CRASHED;
+    const char *error = json_get_string(line, "error", NULL);
+    json_t *details = json_object_get(line, "details");
+    outcome_parse(json_get_string(line, "outcome", "crashed"), &outcome);
+    attempt->has_saved = json_get_string(line, "checkpoint", NULL) != NULL;
+    if (outcome == OUTCOME_PAUSED && attempt->until > json_get_integer(line, "resource", attempt->resource) &&
+        !attempt->stop_sent) {
+        attempt->slot->state = SLOT_RUNNING; /* a higher `until` was on its way when it said so: it goes on */
+        return;
+    }
+    attempt->resource = json_get_integer(line, "resource", attempt->resource);
+    json_decref(attempt->ended.details);
+    attempt->ended.details = json_is_object(details) ? json_incref(details) : NULL;
+    attempt->ended.error = error ? strdup(error) : NULL;
+    attempt->ended.outcome = outcome;
+    if (outcome == OUTCOME_PAUSED && attempt->stop_sent && !agent->interrupting) {
+        attempt_end(agent, attempt, OUTCOME_STOPPED, NULL);
+    } else if (outcome == OUTCOME_PAUSED && attempt->has_saved) {
+        attempt->state = ATTEMPT_HELD;
+        attempt->pausing = true;
+        attempt_settle(agent, attempt);
+    } else if (attempt->has_saved) {
+        attempt_upload(agent, attempt);
+    } else {
+        attempt_send_ended(agent, attempt);
+    }
+}
+
+static void attempt_stop(struct agent *agent, struct attempt *attempt)
+{
+    switch (attempt->state) {
+    case ATTEMPT_QUEUED:
+    case ATTEMPT_FETCHING:
+    case ATTEMPT_PREPARED:
+        attempt_end(agent, attempt, OUTCOME_STOPPED, NULL);
+        break;
+    case ATTEMPT_RUNNING:
+        if (!attempt->stop_sent) {
+            attempt->stop_sent = true;
+            slot_send_stop(agent, attempt->slot, attempt, "stopped");
+        }
+        break;
+    case ATTEMPT_HELD:
+    case ATTEMPT_UPLOADING:
+        if (attempt->pausing) {
+            if (attempt->slot) {
+                slot_send_stop(agent, attempt->slot, attempt, "stopped"); /* it may drop what it holds */
+            }
+            attempt_end(agent, attempt, OUTCOME_STOPPED, NULL);
+        }
+        break;
+    case ATTEMPT_ENDED:
+        break;
+    }
+}
+
+void attempt_interrupt(struct agent *agent, struct attempt *attempt)
+{
+    switch (attempt->state) {
+    case ATTEMPT_QUEUED:
+    case ATTEMPT_FETCHING:
+    case ATTEMPT_PREPARED:
+        attempt_end(agent, attempt, OUTCOME_INTERRUPTED, NULL);
+        break;
+    case ATTEMPT_RUNNING:
+        if (!attempt->stop_sent) {
+            attempt->stop_sent = true;
+            slot_send_stop(agent, attempt->slot, attempt, "interrupted");
+        }
+        break;
+    case ATTEMPT_HELD:
+    case ATTEMPT_UPLOADING:
+        if (attempt->pausing) {
+            attempt_settle(agent, attempt);
+        }
+        break;
+    case ATTEMPT_ENDED:
+        break;
+    }
+}
+
+static void agent_drop_attempt(struct agent *agent, struct attempt *attempt)
+{
+    for (size_t i = 0; i < agent->attempt_count; i++) {
+        if (agent->attempts[i] == attempt) {
+            memmove(&agent->attempts[i], &agent->attempts[i + 1],
+                    (agent->attempt_count - i - 1) * sizeof *agent->attempts);
+            agent->attempt_count--;
+            break;
+        }
+    }
+    attempt_destroy(agent, attempt);
+}
+
+void agent_acknowledge(struct agent *agent, const struct message *message)
+{
+    struct attempt *attempt = agent_find_attempt(agent, message->trial, message->attempt);
+    if (!attempt) {
+        return;
+    }
+    outbox_acknowledge(&attempt->outbox, message->sequence, agent->now_ns);
+    if (attempt->state == ATTEMPT_ENDED) {
+        if (outbox_is_empty(&attempt->outbox)) {
+            agent_drop_attempt(agent, attempt);
+        }
+        return;
+    }
+    if (message->action == ACTION_STOP) {
+        attempt_stop(agent, attempt);
+    } else if (message->until > attempt->until) {
+        attempt->until = message->until;
+        if (attempt->state == ATTEMPT_RUNNING) {
+            slot_send_until(agent, attempt->slot, attempt);
+        }
+    }
+    if ((attempt->state == ATTEMPT_HELD || attempt->state == ATTEMPT_UPLOADING) && attempt->pausing) {
+        attempt_settle(agent, attempt);
+    }
+    agent_dispatch(agent);
+}
+
+static void attempt_fetched(struct agent *agent, struct attempt *attempt,
+                            const struct transfer_result *result)
+{
+    attempt->transfer = 0;
+    if (!result->succeeded) {
+        attempt_end(agent, attempt, OUTCOME_CRASHED, result->error.message);
+        return;
+    }
+    /* An own link to the file: that one may go when others need room, this one when the attempt is over. */
+    char *path = scratch_checkpoint_path(&agent->scratch, attempt->checkpoint);
+    size_t size = strlen(attempt->save_path) + 8;
+    attempt->start_path = malloc(size);
+    if (path && attempt->start_path) {
+        snprintf(attempt->start_path, size, "%s.start", attempt->save_path);
+        unlink(attempt->start_path);
+    }
+    if (!path || !attempt->start_path || link(path, attempt->start_path) != 0) {
+        free(path);
+        attempt_end(agent, attempt, OUTCOME_CRASHED, "the fetched checkpoint could not be linked");
+        return;
+    }
+    free(path);
+    if (result->size >= 0) { /* otherwise it was there, and is known */
+        scratch_keep(&agent->scratch, result->sha256, result->size);
+    }
+    attempt->state = ATTEMPT_PREPARED;
+}
+
+static void attempt_uploaded(struct agent *agent, struct attempt *attempt,
+                             const struct transfer_result *result)
+{
+    attempt->transfer = 0;
+    if (!result->succeeded) {
+        attempt_end(agent, attempt, OUTCOME_CRASHED, result->error.message);
+        return;
+    }
+    attempt->ended.checkpoint = strdup(result->sha256);
+    attempt->ended.checkpoint_bytes = result->size;
+    scratch_keep_file(&agent->scratch, attempt->save_path, result->sha256, result->size);
+    if (attempt->pausing) {
+        attempt_settle(agent, attempt);
+    } else {
+        attempt_send_ended(agent, attempt);
+    }
+}
+
+void agent_take_transfers(struct agent *agent)
+{
+    struct transfer_result result;
+    bool any = false;
+    while (transfers_next_result(agent->transfers, &result)) {
+        any = true;
+        if (result.id == agent->data_transfer) {
+            agent->data_transfer = 0;
+            agent->data_ready = result.succeeded;
+            if (!result.succeeded) {
+                agent_fail(agent, &result.error);
+                return;
+            }
+            for (int i = 0; i < agent->slot_count; i++) {
+                if (agent->slots[i].state == SLOT_STARTING) {
+                    slot_send_sweep(agent, &agent->slots[i]);
+                }
+            }
+        }
+        for (size_t i = 0; i < agent->attempt_count; i++) {
+            struct attempt *attempt = agent->attempts[i];
+            if (attempt->transfer == result.id && attempt->state == ATTEMPT_FETCHING) {
+                attempt_fetched(agent, attempt, &result);
+            } else if (attempt->transfer == result.id && attempt->state == ATTEMPT_UPLOADING) {
+                attempt_uploaded(agent, attempt, &result);
+            }
+        }
+    }
+    if (any) {
+        agent_dispatch(agent);
+    }
+}

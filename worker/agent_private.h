@@ -1,0 +1,193 @@
+/* What the parts of the agent share.
+ *
+ *   agent.c          life: create, the loop, stopping, destroy
+ *   agent_session.c  the coordinator: hello, welcome, heartbeats, sending what is due, drain, bye
+ *   agent_attempts.c attempts: assigned, acknowledged, paused, uploaded, ended
+ *   agent_slots.c    slots: runner children, what they say, how they die
+ *
+ * An attempt's way (only its newest report's acknowledge leads out of HELD):
+ *
+ *   QUEUED -> FETCHING -> PREPARED -> RUNNING -> HELD -> UPLOADING -> ENDED -> forgotten when acknowledged
+ *      (slot busy) (checkpoint)  (runner idle)  ^         |        |
+ *                                               \---------+--------/  a higher until: goes on in memory
+ */
+#ifndef RUNG_WORKER_AGENT_PRIVATE_H
+#define RUNG_WORKER_AGENT_PRIVATE_H
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "wire/message.h"
+#include "wire/socket.h"
+#include "worker/agent.h"
+#include "worker/child.h"
+#include "worker/link.h"
+#include "worker/outbox.h"
+#include "worker/scratch.h"
+#include "worker/transfer.h"
+
+#include <signal.h>
+
+#define STOP_SECONDS 25      /* from the wish to stop until the end, at most */
+#define STOP_KILL_SECONDS 22 /* runners that have not come to an epoch's end by then are ended */
+#define HELLO_REPEAT_NS (2 * NS_PER_SECOND)
+#define AGENT_WAKE_EVENT UINT64_MAX /* epoll data of wake_fd */
+#define EARLY_DEATHS_LIMIT 3        /* runners that die before they are ready, in a row on one slot */
+
+enum attempt_state {
+    ATTEMPT_QUEUED,   /* waits for a slot */
+    ATTEMPT_FETCHING, /* has a slot; its checkpoint is on the way */
+    ATTEMPT_PREPARED, /* has a slot; the runner is not ready yet */
+    ATTEMPT_RUNNING,
+    ATTEMPT_HELD, /* at `until`, checkpoint saved, in the runner's memory; waits for the answer to its report
+                   */
+    ATTEMPT_UPLOADING, /* its checkpoint goes to the coordinator; for a pause still in the runner's memory */
+    ATTEMPT_ENDED,     /* `ended` is in the outbox */
+};
+
+struct slot;
+
+struct attempt {
+    int64_t trial, number;
+    json_t *parameters, *final;
+    int64_t start, until;
+    char checkpoint[SHA256_TEXT]; /* to start from; "": none */
+    enum attempt_state state;
+    struct slot *slot; /* NULL: queued or ended */
+    uint64_t transfer; /* fetch or upload under way; 0: none */
+    struct outbox outbox;
+    int64_t resource;    /* completed */
+    int64_t last_report; /* sequence of the newest report, 0: none */
+    char *start_path;    /* own link to the checkpoint to start from */
+    char *save_path;     /* where the runner saves */
+    bool has_saved;      /* the runner said that it did */
+    bool pausing;        /* HELD or UPLOADING because of a pause: may still go on */
+    bool stop_sent;
+    struct message ended; /* being prepared while the checkpoint is uploaded */
+};
+
+enum slot_state {
+    SLOT_EMPTY,    /* no runner; started at restart_ns */
+    SLOT_STARTING, /* runner started, not idle yet */
+    SLOT_READY,    /* runner takes a run (and may hold a paused trial) */
+    SLOT_RUNNING,  /* runner trains */
+    SLOT_ENDING,   /* its link closed or it was told to go: waits for its death */
+};
+
+struct slot {
+    int number;
+    enum slot_state state;
+    struct child child;
+    struct link link;
+    struct attempt *attempt; /* the one it has, from assignment to the end; NULL: free */
+    char *device;            /* what its runner computes on: "cpu/avx512_core" */
+    bool announced;          /* `ready` was sent in this session, since it became free */
+    int early_deaths;
+    int64_t restart_ns, kill_ns;
+    char fault[200]; /* why the agent ended it; "": it was not the agent */
+};
+
+struct ended_attempt {
+    int64_t trial, number;
+};
+
+struct agent {
+    char *endpoint_address, *name, *program, *server_key; /* server_key NULL: none */
+    char host[256];
+    double wait_seconds, reconnect_seconds;
+    bool stay;
+    const struct log *log;
+
+    struct bus *bus;
+    struct endpoint *endpoint;
+    struct transfers *transfers;
+    struct scratch scratch;
+    struct device_description *devices;
+    int device_count;
+    int epoll_fd; /* links and logs of all slots (data: the slot's number), and wake_fd */
+    int wake_fd;  /* eventfd: stop requests reach the loop */
+    volatile sig_atomic_t stop_level;
+
+    /* The session with the coordinator. */
+    char session[SESSION_SIZE];
+    bool ever_welcomed, welcomed;
+    int64_t begun_ns,
+        down_ns;      /* when this wait for a welcome began; when the connection went down (0: it is up) */
+    int64_t hello_ns; /* 0: send one at once */
+    int64_t heartbeat_ns; /* when the next one is due */
+    struct error refusal; /* the newest one, for the time-out's text */
+
+    /* The sweep. */
+    char *sweep;
+    json_t *sweep_line; /* the link's "sweep" message, complete once the data is there */
+    int64_t heartbeat_interval_ns;
+    uint64_t data_transfer;
+    char *data_path;
+    bool data_ready;
+
+    struct slot *slots;
+    int slot_count;
+    int64_t ask_ns; /* when all runners are asked whether they live */
+    struct attempt **attempts; /* in the order assigned */
+    size_t attempt_count, attempt_capacity;
+    struct ended_attempt *ended; /* sorted by trial: the newest attempt that ended here */
+    size_t ended_count, ended_capacity;
+    int64_t oom_kills; /* as the kernel counted when last looked at */
+
+    bool draining;     /* take no more */
+    bool interrupting; /* hand back what runs */
+    int64_t stop_ns;   /* when interrupting began, or the draining had only answers to wait for; 0: not yet */
+    bool finished;
+    int result; /* of agent_run: 0, 1, -1 with `failure` */
+    struct error failure;
+
+    int64_t now_ns; /* of this turn */
+};
+
+/* agent.c */
+void agent_fail(struct agent *agent, const struct error *reason);
+void agent_finish(struct agent *agent, int result);
+
+/* agent_session.c */
+void agent_receive(struct agent *agent);
+/* Connection, hello, heartbeat, outboxes, and whether it is time to go. */
+void agent_session_step(struct agent *agent);
+/* Sends to the coordinator; false when that is not possible now. */
+bool agent_send(struct agent *agent, const struct message *message);
+void agent_interrupt(struct agent *agent);
+
+/* agent_attempts.c */
+void agent_assign(struct agent *agent, const struct message *message);
+void agent_acknowledge(struct agent *agent, const struct message *message);
+struct attempt *agent_find_attempt(const struct agent *agent, int64_t trial, int64_t number);
+void attempt_report(struct agent *agent, struct attempt *attempt, json_t *line);
+/* The runner's "ended". */
+void attempt_runner_ended(struct agent *agent, struct attempt *attempt, json_t *line);
+/* The attempt is over as `outcome`; `error` may be NULL. Frees its slot. */
+void attempt_end(struct agent *agent, struct attempt *attempt, enum outcome outcome, const char *error);
+/* Asks for it back, with its checkpoint if it has one. */
+void attempt_interrupt(struct agent *agent, struct attempt *attempt);
+/* Whatever can begin now begins: queued attempts find slots, prepared ones their runner. */
+void agent_dispatch(struct agent *agent);
+void agent_take_transfers(struct agent *agent);
+void agent_forget_attempts(struct agent *agent); /* all of them */
+
+/* agent_slots.c */
+int agent_start_slots(struct agent *agent, int64_t devices_per_trial, struct error *err);
+void agent_stop_slots(struct agent *agent);
+void agent_slots_step(struct agent *agent);
+/* What its runner said and printed since. */
+void slot_read(struct agent *agent, struct slot *slot);
+void slot_send_sweep(struct agent *agent, struct slot *slot);
+void slot_run(struct agent *agent, struct slot *slot);
+void slot_send_until(struct agent *agent, struct slot *slot, const struct attempt *attempt);
+void slot_send_stop(struct agent *agent, struct slot *slot, const struct attempt *attempt,
+                    const char *reason);
+/* Ends the runner for a fault of its own, or because time is up. */
+void slot_kill(struct agent *agent, struct slot *slot, const char *fault);
+
+static inline bool slot_is_free(const struct slot *slot)
+{
+    return slot->state == SLOT_READY && !slot->attempt;
+}
+
+#endif
