@@ -177,10 +177,10 @@ static void cpu_linear_backward_parameters(struct device *device, struct lanes l
 }
 
 static void cpu_dropout(struct device *device, struct lanes lanes, real *y, real *mask, int64_t first_row,
-                        int64_t rows, int64_t columns, const struct dropout_draw *draws)
+                        int64_t rows, int64_t columns, uint32_t stream, const struct dropout_draw *draws)
 {
     for (int64_t l = 0; l < lanes.count; l++)
-        cpu_of(device)->loops->dropout(LANE(y, l), LANE(mask, l), first_row * columns, rows * columns,
+        cpu_of(device)->loops->dropout(LANE(y, l), LANE(mask, l), first_row * columns, rows * columns, stream,
                                        &draws[l]);
 }
 

@@ -4,7 +4,8 @@
 #define GROUP (4 * WIDTH) /* elements of 16 blocks */
 
 /* word[16 w + i] = word w of the block with counter {first + i, 0, step, stream}. */
-static void philox_group(uint32_t word[GROUP], uint32_t first, const struct dropout_draw *draw)
+static void philox_group(uint32_t word[GROUP], uint32_t first, uint32_t stream,
+                         const struct dropout_draw *draw)
 {
     uint32_t k0 = (uint32_t)draw->key, k1 = (uint32_t)(draw->key >> 32);
     uint32_t *c0 = word, *c1 = c0 + WIDTH, *c2 = c1 + WIDTH, *c3 = c2 + WIDTH;
@@ -13,7 +14,7 @@ static void philox_group(uint32_t word[GROUP], uint32_t first, const struct drop
         c0[i] = first + (uint32_t)i;
         c1[i] = 0;
         c2[i] = draw->step;
-        c3[i] = draw->stream;
+        c3[i] = stream;
     }
     for (int round = 0; round < 10; round++) {
         for (int i = 0; i < WIDTH; i++) {
@@ -29,7 +30,7 @@ static void philox_group(uint32_t word[GROUP], uint32_t first, const struct drop
     }
 }
 
-void LOOPS(dropout)(real *restrict y, real *restrict mask, int64_t first, int64_t count,
+void LOOPS(dropout)(real *restrict y, real *restrict mask, int64_t first, int64_t count, uint32_t stream,
                     const struct dropout_draw *draw)
 {
     uint32_t threshold = (uint32_t)(draw->probability * 4294967296.0);
@@ -41,7 +42,7 @@ void LOOPS(dropout)(real *restrict y, real *restrict mask, int64_t first, int64_
         int64_t group = (first + done) / GROUP, offset = (first + done) % GROUP;
         int64_t size = GROUP - offset < count - done ? GROUP - offset : count - done;
 
-        philox_group(word, (uint32_t)(group * WIDTH), draw);
+        philox_group(word, (uint32_t)(group * WIDTH), stream, draw);
         for (int64_t i = 0; i < size; i++) {
             real factor = word[offset + i] < threshold ? 0 : kept;
             mask[done + i] = factor;

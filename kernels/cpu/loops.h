@@ -17,7 +17,8 @@ struct cpu_loops {
     void (*activation_backward)(real *gradient, const real *saved, const real *mask, int64_t count,
                                 enum device_activation f);
     /* y *= mask = 0 or 1/(1-p) for `count` elements of the effective batch from `first` on. */
-    void (*dropout)(real *y, real *mask, int64_t first, int64_t count, const struct dropout_draw *draw);
+    void (*dropout)(real *y, real *mask, int64_t first, int64_t count, uint32_t stream,
+                    const struct dropout_draw *draw);
     /* Return the loss's sum. */
     double (*softmax_cross_entropy)(real *gradient, const real *logits, const int32_t *label, int64_t rows,
                                     int64_t classes, double scale);

@@ -18,7 +18,8 @@ void LOOPS(bias_activation)(real *y, real *before, const real *bias, int64_t row
 void LOOPS(column_sums)(real *sums, const real *x, int64_t rows, int64_t columns, bool accumulate);
 void LOOPS(activation_backward)(real *gradient, const real *saved, const real *mask, int64_t count,
                                 enum device_activation f);
-void LOOPS(dropout)(real *y, real *mask, int64_t first, int64_t count, const struct dropout_draw *draw);
+void LOOPS(dropout)(real *y, real *mask, int64_t first, int64_t count, uint32_t stream,
+                    const struct dropout_draw *draw);
 double LOOPS(softmax_cross_entropy)(real *gradient, const real *logits, const int32_t *label, int64_t rows,
                                     int64_t classes, double scale);
 double LOOPS(squared_error)(real *gradient, const real *prediction, const real *target, int64_t count,

@@ -1,7 +1,7 @@
 /* The trainer: one trial on one device, epoch by epoch. The runner drives it:
  *   trainer_create -> [trainer_load] -> trainer_epoch... -> trainer_save -> trainer_destroy
- * Everything random is a function of (trial seed, purpose, epoch, element), so a resumed trial is bitwise equal to one that
- * never stopped. */
+ * Everything random is a function of (trial seed, purpose, epoch, element), so a resumed trial is bitwise
+ * equal to one that never stopped. */
 #ifndef RUNG_WORKER_TRAINING_TRAINER_H
 #define RUNG_WORKER_TRAINING_TRAINER_H
 
@@ -9,7 +9,10 @@
 #include "base/json.h"
 #include "kernels/device.h"
 #include "worker/training/data.h"
+#include "worker/training/random.h" /* trial_seed */
 #include "worker/training/settings.h"
+
+#include <stdbool.h>
 
 #include <stdint.h>
 
@@ -21,17 +24,24 @@ void trainer_destroy(struct trainer *trainer);
 const struct derived *trainer_derived(const struct trainer *trainer);
 int64_t trainer_resource(const struct trainer *trainer); /* completed epochs */
 
-/* Trains one epoch and evaluates the validation split. *metrics: new object (TRAINING: train_loss, validation_loss,
- * validation_accuracy, ..., or rmse/mae/r2). *diverged: a loss or weight is no longer finite. */
+/* Trains one epoch and evaluates the validation split (when it has rows). *metrics: new object with
+ * train_loss (mean over the epoch's samples as they were trained, dropout and all), validation_loss,
+ * validation_accuracy, ... (metrics.h). *diverged: the training loss or a weight is no longer finite. */
 int trainer_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, struct error *err);
-/* Metrics of a split under a prefix ("test_..."): evaluation mode. */
-int trainer_evaluate(struct trainer *trainer, enum split split, const char *prefix, json_t **metrics, struct error *err);
+/* New object of a split's metrics under a prefix ("test_"), in evaluation mode; empty for a split without
+ * rows. */
+int trainer_evaluate(struct trainer *trainer, enum split split, const char *prefix, json_t **metrics,
+                     struct error *err);
 
-/* safetensors, written atomically; exact resume. `objective` NULL or the name and goal to track the best epoch by. */
+/* With settings.objective_best the caller, who knows the metric and its goal, says which epoch is the best so
+ * far: its weights are kept, also across checkpoints. Without the setting nothing is kept. trainer_best:
+ * false if there is none. trainer_restore_best puts them in place, for a last evaluation and a last save. */
+void trainer_keep_best(struct trainer *trainer, double objective);
+bool trainer_best(const struct trainer *trainer, double *objective, int64_t *resource);
+void trainer_restore_best(struct trainer *trainer);
+
+/* checkpoint.h: written atomically, exact resume; load replaces all state or, on failure, none. */
 int trainer_save(struct trainer *trainer, const char *path, struct error *err);
 int trainer_load(struct trainer *trainer, const char *path, struct error *err);
-
-/* Seed of a trial: one Philox block keyed by the sweep's seed at (trial, "trial"). */
-uint64_t trial_seed(uint64_t sweep_seed, int64_t trial);
 
 #endif

@@ -1,0 +1,37 @@
+/* One optimizer step over one effective batch, in micro batches whose gradients add up to exactly the
+ * batch's: each sample counts 1 / (samples in the effective batch), also in a short last batch, and dropout
+ * goes by the position in it. */
+#ifndef RUNG_WORKER_TRAINING_STEP_H
+#define RUNG_WORKER_TRAINING_STEP_H
+
+#include "worker/training/memory.h"
+
+/* One split in device memory. */
+struct device_rows {
+    const float *x;       /* (rows, features) */
+    const int32_t *label; /* (rows); NULL for regression */
+    const float *y;       /* (rows); NULL for classification */
+};
+
+/* What steps of one trial have in common; all borrowed. */
+struct step_plan {
+    const struct training_settings *settings;
+    const struct derived *derived;
+    const struct model *model;
+    const struct memory *memory;
+    struct device *device;
+    struct device_rows rows;
+    uint64_t seed;
+};
+
+/* Adds the batch's loss (training mode, summed over samples) to memory->loss and leaves its gradient in
+ * memory->gradients. The batch is rows memory->order[first .. first + count - 1]. */
+void step_gradient(const struct step_plan *plan, int64_t first, int64_t count, int64_t step);
+/* The same, then the optimizer's step number `step` (from 0). */
+void step_run(const struct step_plan *plan, int64_t first, int64_t count, int64_t step);
+
+/* Outputs in evaluation mode of `count` rows from `first` on, in their own order, left in model_outputs. */
+void step_evaluate(const struct step_plan *plan, const struct device_rows *rows, int64_t first,
+                   int64_t count);
+
+#endif
