@@ -2,13 +2,14 @@
  * Massively Parallel Hyperparameter Tuning", algorithm 2), as one pure object rebuilt from the stored rung
  * entries.
  *
- * Levels: min_iter*eta^k while below max_iter (by multiplication), then max_iter; K = their number; rung r is
- * levels[r]. A trial's curve enters rung r with its FIRST report at or beyond levels[r]. The object holds per
- * trial: its bracket, the entries made, how far it was promoted, whether it ended. It knows no clock and no
- * workers.
+ * Levels: min_iter*eta^k while below max_iter (by multiplication, rounded down, equal ones once), then
+ * max_iter; K = their number; rung r is levels[r]. A trial's curve enters rung r with its FIRST report at or
+ * beyond levels[r]. The object holds per trial: the entries made, how far it was promoted, whether it ended.
+ * It knows no clock and no workers.
  *
  * Order of entries: by value (goal), then by tie value (lower is better when tie_minimize), then trial
- * number; NaN and infinities last whatever the goal (infinite tie values likewise).
+ * number; NaN and infinities last whatever the goal (infinite tie values likewise), diverged trials behind
+ * those.
  *
  * Protocol for the owner (the engine):
  *   stopping_add      when a trial is created (in number order, without gaps)
@@ -17,9 +18,16 @@
  *   stopping_end      when the trial has ended other than by a verdict STOP/FINISH: failed, cancelled,
  * diverged stopping_next_promotion   a slot is free: which paused trial goes on, if any; then
  * stopping_promote stopping_next_prune       trials paused here that can never go on: end them as pruned
- * (until it returns 0) Every call but the queries is an input to be replayed in the same order per trial on
- * recovery; the result depends on the set of inputs, except where the rule itself is order-dependent (asha).
- */
+ * (until it returns 0)
+ *
+ * Recovery: add all trials, replay the entries in the order they were made, each followed by stopping_promote
+ * where the trial was let go on from it; then stopping_end and stopping_prune for the trials that ended so.
+ * The state is then the one before, for halving in whatever order different trials are replayed. In ASHA
+ * stopping a verdict depends on the entries before it: stopping_promote and stopping_prune restore the one
+ * that was given.
+ *
+ * Cost: O(log n) a call (asha), O(1) amortised and one sort a rung (halving). Memory is taken in stopping_add
+ * only. */
 #ifndef RUNG_SEARCH_STOPPING_H
 #define RUNG_SEARCH_STOPPING_H
 
@@ -97,15 +105,13 @@ void stopping_close(struct stopping *stopping);
  * the highest rung, again and again. Halving: the members of a complete rung's best max(1, floor(n_k/eta)).
  */
 int64_t stopping_next_promotion(const struct stopping *stopping, int64_t running);
-/* Lets the trial go to its next level. Returns it. */
+/* Lets the trial go to its next level, also one that ASHA stopping stopped. Returns that level. */
 int64_t stopping_promote(struct stopping *stopping, int64_t trial);
 
-/* A paused trial that can no longer be promoted, or 0; mark it with stopping_prune. Halving: losers of a
- * complete rung. ASHA promotion: when closed, nothing running, and no promotion is left. */
+/* A paused trial that can no longer be promoted, or 0; mark it with stopping_prune (for paused trials only).
+ * Halving: losers of a complete rung. ASHA promotion: when closed, nothing running, and no promotion is left.
+ */
 int64_t stopping_next_prune(const struct stopping *stopping, int64_t running);
 void stopping_prune(struct stopping *stopping, int64_t trial);
-
-/* May new trials start now? Halving: a bracket at a time may overlap, so always until `trials`; a promotion
- * always comes first (ask stopping_next_promotion before). */
 
 #endif
