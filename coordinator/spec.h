@@ -41,7 +41,10 @@ struct spec {
     int64_t devices_per_trial; /* 1 */
     int64_t max_retries;       /* of crashed attempts; 1 */
     json_t *normalised; /* canonical object of everything above: what --resume compares and the store keeps */
-    json_t *notes;      /* array of {"line","column","key","message"}: warnings, for check and the log */
+    /* Array of {"level": "warning" | "note", "line", "column", "key", "message"}, for check and the log. A
+     * note explains how a scalar was read (key is ""); a warning says that something may not be what was
+     * meant. Line 0: --set. */
+    json_t *notes;
 };
 
 struct spec_options {

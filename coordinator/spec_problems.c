@@ -38,11 +38,23 @@ void words_join(struct text *text, const char *const *words)
     }
 }
 
+/* The text as one line of valid UTF-8 (a cut may have split a character); NULL without memory. */
+static char *steal_line(struct text *text)
+{
+    char *message = text->failed ? NULL : utf8_repair(text->data ? text->data : "", text->size);
+    for (char *c = message; c && *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+            *c = ' ';
+        }
+    }
+    text_release(text);
+    return message;
+}
+
 /* Takes the text. */
 static void add(struct reader *reader, const char *origin, int line, int column, struct text *text)
 {
-    char *message = text_steal(text);
-    text_release(text);
+    char *message = steal_line(text);
     if (!message) {
         reader->failed = true;
         return;
@@ -152,12 +164,19 @@ void note_at(struct reader *reader, const struct node *where, const char *key, c
     va_start(arguments, format);
     append_va(&text, format, arguments);
     va_end(arguments);
-    json_t *note = json_pack("{s:i, s:i, s:s, s:s}", "line", where->line, "column", where->column, "key",
-                             key ? key : "", "message", text.data ? text.data : "");
-    if (text.failed || json_array_append_new(reader->spec->notes, note) != 0) {
+    char *message = steal_line(&text);
+    text_append(&text, key ? key : "");
+    char *clean_key = steal_line(&text);
+    json_t *note = NULL;
+    if (message && clean_key) {
+        note = json_pack("{s:s, s:i, s:i, s:s, s:s}", "level", key && *key ? "warning" : "note", "line",
+                         where->line, "column", where->column, "key", clean_key, "message", message);
+    }
+    if (!note || json_array_append_new(reader->spec->notes, note) != 0) {
         reader->failed = true;
     }
-    text_release(&text);
+    free(message);
+    free(clean_key);
 }
 
 /* The file's own first, in its order; those of options behind, as they were given. */
@@ -194,7 +213,9 @@ char *problems_text(struct reader *reader)
         if (problem->origin) {
             text_printf(&text, "%s: ", problem->origin);
         } else {
-            text_printf(&text, "%s:%d:%d: ", reader->spec->file, problem->line, problem->column);
+            text_printf(&text,
+                        "%s:%d:%d: ", strcmp(reader->spec->file, "-") == 0 ? "stdin" : reader->spec->file,
+                        problem->line, problem->column);
         }
         text_append(&text, problem->message);
     }

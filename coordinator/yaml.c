@@ -2,7 +2,7 @@
  * YAML_DEPTH_LIMIT deep; aliases share nodes, and what a walk over them would meet is counted. */
 #include "coordinator/yaml.h"
 
-#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,16 @@ static int no_memory(struct error *err)
     return error_set(err, ERROR_MEMORY, "no memory to read YAML");
 }
 
-static int fault(struct builder *builder, const yaml_mark_t *mark, const char *message)
+static int fault(struct builder *builder, const yaml_mark_t *mark, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int fault(struct builder *builder, const yaml_mark_t *mark, const char *format, ...)
 {
+    char message[300];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     builder->report(builder->user, builder->origin, (int)mark->line + 1, (int)mark->column + 1, message);
     return error_set(builder->err, ERROR_USAGE, "%s", message);
 }
@@ -71,26 +79,22 @@ static bool is_tab_at(const struct builder *builder, const yaml_mark_t *mark)
 static int syntax_fault(struct builder *builder)
 {
     const yaml_parser_t *parser = &builder->parser;
-    char message[300];
     if (parser->error == YAML_MEMORY_ERROR) {
         return no_memory(builder->err);
     }
     if (parser->error == YAML_READER_ERROR) {
         yaml_mark_t mark = mark_of_offset(builder, parser->problem_offset);
-        snprintf(message, sizeof message, "not valid UTF-8 text: %s", parser->problem);
-        return fault(builder, &mark, message);
+        return fault(builder, &mark, "not valid UTF-8 text: %s", parser->problem);
     }
     if (is_tab_at(builder, &parser->problem_mark)) {
         return fault(builder, &parser->problem_mark,
                      "found a tab, accepted blanks: a tab cannot indent YAML");
     }
     if (parser->context) {
-        snprintf(message, sizeof message, "not valid YAML: %s %s (line %zu)", parser->problem,
-                 parser->context, parser->context_mark.line + 1);
-    } else {
-        snprintf(message, sizeof message, "not valid YAML: %s", parser->problem);
+        return fault(builder, &parser->problem_mark, "not valid YAML: %s %s (line %zu)", parser->problem,
+                     parser->context, parser->context_mark.line + 1);
     }
-    return fault(builder, &parser->problem_mark, message);
+    return fault(builder, &parser->problem_mark, "not valid YAML: %s", parser->problem);
 }
 
 static int next_event(struct builder *builder, yaml_event_t *event)
@@ -154,21 +158,18 @@ static void anchor_close(struct builder *builder, size_t index, struct node *nod
 static struct node *resolve_alias(struct builder *builder, const yaml_event_t *event)
 {
     const char *name = (const char *)event->data.alias.anchor;
-    char message[160];
     for (size_t i = builder->anchor_count; i-- > 0;) {
         const struct anchor *anchor = &builder->anchors[i];
         if (strcmp(anchor->name, name) != 0) {
             continue;
         }
         if (!anchor->node) {
-            snprintf(message, sizeof message, "alias *%.80s stands inside what it names", name);
-            fault(builder, &event->start_mark, message);
+            fault(builder, &event->start_mark, "alias *%.80s stands inside what it names", name);
             return NULL;
         }
         return count_nodes(builder, anchor->size, &event->start_mark) == 0 ? anchor->node : NULL;
     }
-    snprintf(message, sizeof message, "alias *%.80s has no anchor &%.80s before it", name, name);
-    fault(builder, &event->start_mark, message);
+    fault(builder, &event->start_mark, "alias *%.80s has no anchor &%.80s before it", name, name);
     return NULL;
 }
 
@@ -179,7 +180,6 @@ static struct node *resolve_alias(struct builder *builder, const yaml_event_t *e
 static int resolve_scalar(struct builder *builder, struct node *node, const yaml_event_t *event)
 {
     const char *tag = (const char *)event->data.scalar.tag;
-    char message[200];
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (event->data.scalar.plain_implicit) {
         node_resolve_plain(node);
@@ -187,12 +187,11 @@ static int resolve_scalar(struct builder *builder, struct node *node, const yaml
         node->kind = NODE_STRING;
     } else if (strncmp(tag, TAG_PREFIX, strlen(TAG_PREFIX)) != 0 ||
                !node_resolve_tag(node, tag + strlen(TAG_PREFIX))) {
-        snprintf(
-            message, sizeof message,
-            "found \"%.40s\" under the tag %.60s, accepted the tags !!str, !!int, !!float, !!bool and !!null "
-            "where they fit",
+        return fault(
+            builder, &event->start_mark,
+            "found \"%.40s\" under the tag %.60s, accepted the tags !!str, !!int, !!float, !!bool and "
+            "!!null where they fit",
             node->text, tag);
-        return fault(builder, &event->start_mark, message);
     }
     return 0;
 }
@@ -359,9 +358,8 @@ static int check_collection_tag(struct builder *builder, const yaml_event_t *eve
     bool list = event->type == YAML_SEQUENCE_START_EVENT;
     const char *tag = (const char *)(list ? event->data.sequence_start.tag : event->data.mapping_start.tag);
     if (tag && strcmp(tag, "!") != 0 && strcmp(tag, list ? TAG_PREFIX "seq" : TAG_PREFIX "map") != 0) {
-        char message[160];
-        snprintf(message, sizeof message, "found the tag %.60s, accepted lists and maps without a tag", tag);
-        return fault(builder, &event->start_mark, message);
+        return fault(builder, &event->start_mark,
+                     "found the tag %.60s, accepted lists and maps without a tag", tag);
     }
     return 0;
 }
