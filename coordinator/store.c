@@ -67,6 +67,11 @@ static int store_error(const struct store *store, int code, struct error *err)
         }
         return error_set(err, ERROR_RESOURCE, "database %s: the disk failed: %s (%s); it can be tried again",
                          path, sqlite3_errstr(code), number != 0 ? strerror(number) : "no reason given");
+    case SQLITE_CONSTRAINT:
+        if (code == SQLITE_CONSTRAINT_UNIQUE) { /* sweep.name is the only one that is not a key */
+            return error_set(err, ERROR_USAGE, "database %s already has another sweep of this name", path);
+        }
+        /* fall through */
     default:
         return error_set(err, ERROR_INTERNAL, "database %s: %s", path,
                          store->database != NULL ? sqlite3_errmsg(store->database) : sqlite3_errstr(code));
