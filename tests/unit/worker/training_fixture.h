@@ -1,0 +1,34 @@
+/* A model on a few rows, ready for steps, for the tests of the trainer's mathematics in both builds. */
+#ifndef RUNG_TESTS_TRAINING_FIXTURE_H
+#define RUNG_TESTS_TRAINING_FIXTURE_H
+
+#include "worker/training/step.h"
+
+struct training_bed {
+    struct training_settings settings;
+    struct derived derived;
+    struct model model;
+    struct memory memory;
+    struct device *device;
+    struct step_plan plan;
+    float *x;
+    int32_t *label;
+    float *y;
+};
+
+/* sgd without momentum, learning rate 0.1, one epoch of one batch, relu, no dropout. */
+struct training_settings plain_settings(int64_t rows);
+
+/* classes 0: regression. x, label and y are borrowed and in order; parameters start at the model's own draw.
+ * Aborts the test on failure. */
+void bed_init(struct training_bed *bed, const struct training_settings *settings, int64_t rows,
+              int64_t features, int64_t classes, float *x, int32_t *label, float *y, uint64_t seed);
+void bed_release(struct training_bed *bed);
+
+/* Mean loss (training mode) of the batch [first, first + count) and, in memory.gradients, its gradient. */
+double bed_gradient(struct training_bed *bed, int64_t first, int64_t count, int64_t step);
+
+/* Uniform in (-1, 1), from a seed. */
+float random_value(uint64_t seed, uint32_t element);
+
+#endif
