@@ -1,0 +1,145 @@
+/* The server's life: sockets, store and engine come up in the order in which a failure leaves nothing behind,
+ * and go down in reverse. */
+#include "coordinator/server.h"
+
+#include "base/text.h"
+#include "coordinator/server_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int sockets_open(struct server *server, struct error *err)
+{
+    const char *const *binds = server->settings.binds;
+    server->bus = bus_create(server->settings.security, server->log, err);
+    if (!server->bus) {
+        return -1;
+    }
+    for (size_t i = 0; binds && binds[i]; i++) {
+        if (i == BIND_LIMIT) {
+            return error_set(err, ERROR_USAGE, "at most %d addresses to bind", BIND_LIMIT);
+        }
+        server->endpoints[i] = endpoint_bind(server->bus, binds[i], err);
+        if (!server->endpoints[i]) {
+            return -1;
+        }
+        server->endpoint_count++;
+    }
+    return 0;
+}
+
+static int blob_server_open(struct server *server, struct error *err)
+{
+    const char *addresses[BIND_LIMIT];
+    for (size_t i = 0; i < server->endpoint_count; i++) {
+        addresses[i] = endpoint_address(server->endpoints[i]);
+    }
+    server->blob_server =
+        blob_server_create(server->bus, &server->blobs, addresses, server->endpoint_count, server->log, err);
+    return server->blob_server ? 0 : -1;
+}
+
+static int blobs_folder_open(struct server *server, struct error *err)
+{
+    struct text path;
+    text_init(&path);
+    text_printf(&path, "%s.files/blobs", server->settings.db);
+    char *folder = text_steal(&path);
+    if (!folder) {
+        return error_set(err, ERROR_MEMORY, "out of memory");
+    }
+    int result = blobs_open(&server->blobs, folder, err);
+    free(folder);
+    return result;
+}
+
+/* A port in use must not leave a database, nor a database in use a half-made sweep. */
+static int server_open(struct server *server, struct error *err)
+{
+    if (pipe2(server->stop_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return error_set(err, ERROR_RESOURCE, "start the server: %s", strerror(errno));
+    }
+    if (sockets_open(server, err)) {
+        return -1;
+    }
+    server->store = store_open(server->settings.db, STORE_WRITE, server->settings.vfs, err);
+    if (!server->store || blobs_folder_open(server, err) || blob_server_open(server, err)) {
+        return -1;
+    }
+    return server_sweep_open(server, err);
+}
+
+struct server *server_create(const struct server_settings *settings, struct error *err)
+{
+    struct server *server = calloc(1, sizeof *server);
+    if (!server) {
+        error_set(err, ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    server->settings = *settings;
+    server->own_log = settings->log ? *settings->log : (struct log){.fd = -1};
+    server->log = &server->own_log;
+    server->stop_pipe[0] = server->stop_pipe[1] = -1;
+    peers_init(&server->peers);
+    effects_init(&server->effects);
+    if (server_open(server, err)) {
+        server_destroy(server);
+        return NULL;
+    }
+    return server;
+}
+
+void server_destroy(struct server *server)
+{
+    if (!server) {
+        return;
+    }
+    blob_server_destroy(server->blob_server);
+    engine_destroy(server->engine);
+    store_close(server->reader);
+    store_close(server->store);
+    for (size_t i = 0; i < server->endpoint_count; i++) {
+        endpoint_destroy(server->endpoints[i]);
+    }
+    bus_destroy(server->bus);
+    blobs_close(&server->blobs);
+    effects_release(&server->effects);
+    peers_release(&server->peers);
+    json_decref(server->train);
+    for (int i = 0; i < 2; i++) {
+        if (server->stop_pipe[i] >= 0) {
+            close(server->stop_pipe[i]);
+        }
+    }
+    free(server);
+}
+
+const char *server_address(const struct server *server, size_t index)
+{
+    return index < server->endpoint_count ? endpoint_address(server->endpoints[index]) : NULL;
+}
+
+const char *server_sweep_id(const struct server *server)
+{
+    return server->sweep_id;
+}
+
+/* Only an atomic store and write(2): may run in a signal handler. A full pipe has woken the loop already. */
+void server_request_stop(struct server *server, int level)
+{
+    int reason = errno;
+    atomic_store(&server->stop_level, level);
+    ssize_t written = write(server->stop_pipe[1], "x", 1);
+    (void)written;
+    errno = reason;
+}
+
+bool server_has_ranked_trial(const struct server *server)
+{
+    struct engine_counts counts;
+    engine_counts(server->engine, &counts);
+    return counts.ranked > 0;
+}

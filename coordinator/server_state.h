@@ -1,0 +1,50 @@
+/* The server's insides, shared by its source files: server.c (life), server_sweep.c (which sweep is served),
+ * server_turn.c (the loop), server_query.c (answers from the store). */
+#ifndef RUNG_COORDINATOR_SERVER_STATE_H
+#define RUNG_COORDINATOR_SERVER_STATE_H
+
+#include "coordinator/server.h"
+#include "coordinator/server_blobs.h"
+#include "coordinator/server_peers.h"
+
+#include <stdatomic.h>
+
+#define BIND_LIMIT 8
+
+struct server {
+    struct server_settings settings; /* borrowed pointers */
+    const struct log *log;
+    struct log own_log; /* settings.log with the sweep in its context */
+
+    struct bus *bus;
+    struct endpoint *endpoints[BIND_LIMIT];
+    size_t endpoint_count;
+    struct peers peers;
+
+    struct blobs blobs;
+    struct blob_server *blob_server;
+    struct store *store;
+    struct store *reader; /* for queries; opened by the first */
+
+    char sweep_id[SWEEP_ID_SIZE];
+    json_t *train; /* the spec's, with the data's blob */
+    struct engine_settings engine_settings;
+    struct engine *engine;
+    struct effects effects;
+
+    int stop_pipe[2];      /* wakes the loop */
+    atomic_int stop_level; /* 0, 1: hand back, 2: at once */
+    bool interrupted;      /* EVENT_INTERRUPT was given */
+    int64_t interrupt_deadline_ns;
+    int64_t turn_ns;     /* when the last turn began */
+    int64_t progress_ns; /* when progress was last shown */
+};
+
+/* Creates or resumes the sweep in the open store: engine, its settings, its first records committed. */
+int server_sweep_open(struct server *server, struct error *err);
+/* Commits what the effects hold, trying until it succeeds or the server is told to go at once (-1). */
+int server_commit(struct server *server, struct error *err);
+/* Fills `answer` (an initialised MESSAGE_ANSWER) for a MESSAGE_QUERY. */
+void server_answer(struct server *server, const struct message *query, struct message *answer);
+
+#endif
