@@ -126,7 +126,7 @@ struct agent {
 
     struct slot *slots;
     int slot_count;
-    int64_t ask_ns; /* when all runners are asked whether they live */
+    int64_t ask_ns;            /* when all runners are asked whether they live */
     struct attempt **attempts; /* in the order assigned */
     size_t attempt_count, attempt_capacity;
     struct ended_attempt *ended; /* sorted by trial: the newest attempt that ended here */

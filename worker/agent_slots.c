@@ -299,7 +299,8 @@ static void slot_died(struct agent *agent, struct slot *slot, int status)
 
 void agent_slots_step(struct agent *agent)
 {
-    /* A death shows at the link at once; asking for it otherwise is for a link that something else keeps open. */
+    /* A death shows at the link at once; asking for it otherwise is for a link that something else keeps
+     * open. */
     bool ask_all = agent->now_ns >= agent->ask_ns;
     if (ask_all) {
         agent->ask_ns = agent->now_ns + ASK_NS;

@@ -1,0 +1,227 @@
+/* The training child: serves its link until it closes. */
+#include "worker/runner.h"
+
+#include "worker/runner_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+json_t *runner_train_settings(const struct runner *runner)
+{
+    return json_object_get(runner->sweep, "train");
+}
+
+const char *runner_data_path(const struct runner *runner)
+{
+    return json_get_string(runner->sweep, "data_path", NULL);
+}
+
+static void runner_send(struct runner *runner, json_t *line)
+{
+    if (!line || link_send(&runner->link, line, NULL) != 0) {
+        runner->link_failed = true;
+    }
+    json_decref(line);
+}
+
+void runner_send_report(struct runner *runner, int64_t resource, json_t *metrics, double seconds)
+{
+    runner_send(runner, json_pack("{s:s,s:I,s:I,s:I,s:O,s:f}", "type", "report", "trial",
+                                  (json_int_t)runner->run.trial, "attempt", (json_int_t)runner->run.attempt,
+                                  "resource", (json_int_t)resource, "metrics", metrics, "seconds", seconds));
+}
+
+void runner_send_ended(struct runner *runner, const char *outcome, int64_t resource, bool saved,
+                       const struct error *reason, json_t *details)
+{
+    runner_send(runner, json_pack("{s:s,s:I,s:I,s:s,s:I,s:s?,s:s?,s:o?}", "type", "ended", "trial",
+                                  (json_int_t)runner->run.trial, "attempt", (json_int_t)runner->run.attempt,
+                                  "outcome", outcome, "resource", (json_int_t)resource, "checkpoint",
+                                  saved ? runner->run.save : NULL, "error", reason ? reason->message : NULL,
+                                  "details", details));
+}
+
+const char *runner_outcome(const struct error *reason)
+{
+    switch (reason->code) {
+    case ERROR_MEMORY:
+        return "out_of_memory";
+    case ERROR_USAGE:
+        return "invalid";
+    default:
+        return "crashed";
+    }
+}
+
+static void runner_drop_run(struct runner *runner)
+{
+    trainer_destroy(runner->trainer);
+    runner->trainer = NULL;
+    json_decref(runner->run.line);
+    memset(&runner->run, 0, sizeof runner->run);
+}
+
+static bool is_about_run(const struct runner *runner, const json_t *line)
+{
+    return runner->run.line && json_get_integer(line, "trial", -1) == runner->run.trial &&
+           json_get_integer(line, "attempt", -1) == runner->run.attempt;
+}
+
+/* `until` and `stop`: true when the line was one of them (of another run: too late, and no matter). */
+static bool runner_take_control(struct runner *runner, const json_t *line)
+{
+    const char *type = json_get_string(line, "type", "");
+    bool until = strcmp(type, "until") == 0;
+    if (!until && strcmp(type, "stop") != 0) {
+        return false;
+    }
+    if (!is_about_run(runner, line)) {
+        return true;
+    }
+    if (until) {
+        int64_t bound = json_get_integer(line, "until", 0);
+        runner->run.until = bound > runner->run.until ? bound : runner->run.until;
+    } else if (strcmp(json_get_string(line, "reason", ""), "interrupted") == 0) {
+        runner->run.interrupted = true;
+    } else {
+        runner->run.stopped = true;
+    }
+    return true;
+}
+
+void runner_poll(struct runner *runner)
+{
+    json_t *line = NULL;
+    int result = 0;
+    while (!runner->link_failed && (result = link_receive(&runner->link, &line, NULL)) != 0) {
+        runner->link_failed = result < 0 || !runner_take_control(runner, line);
+        if (result > 0) {
+            json_decref(line);
+        }
+    }
+}
+
+/* The data once, for all trials of the sweep. */
+static int runner_load(struct runner *runner, json_t *line, struct error *err)
+{
+    if (runner->sweep) {
+        return error_set(err, ERROR_PROTOCOL, "a second sweep on one link");
+    }
+    runner->sweep = json_incref(line);
+    runner->seed = strtoull(json_get_string(line, "seed", "0"), NULL, 10);
+    json_t *data = json_object_get(runner_train_settings(runner), "data");
+    if (dataset_load(&runner->dataset, data, runner_data_path(runner), runner->seed, err) != 0) {
+        return error_prefix(err, "load the data");
+    }
+    runner->has_dataset = true;
+    runner_send(runner, json_pack("{s:s,s:s}", "type", "idle", "device", runner->device->name));
+    return 0;
+}
+
+static int runner_begin(struct runner *runner, json_t *line, struct error *err)
+{
+    struct run *run = &runner->run;
+    if (!runner->has_dataset) {
+        return error_set(err, ERROR_PROTOCOL, "a run before the sweep");
+    }
+    runner_drop_run(runner);
+    run->line = json_incref(line);
+    run->trial = json_get_integer(line, "trial", -1);
+    run->attempt = json_get_integer(line, "attempt", -1);
+    run->start = json_get_integer(line, "start", 0);
+    run->until = json_get_integer(line, "until", 0);
+    run->parameters = json_object_get(line, "parameters");
+    run->final = json_object_get(line, "final");
+    run->checkpoint = json_get_string(line, "checkpoint", NULL);
+    run->save = json_get_string(line, "save", NULL);
+    if (!run->save) {
+        return error_set(err, ERROR_PROTOCOL, "a run without a place to save");
+    }
+    if (json_is_object(run->final)) {
+        runner_refit(runner);
+    } else {
+        runner_train(runner);
+    }
+    return 0;
+}
+
+static int runner_take(struct runner *runner, json_t *line, struct error *err)
+{
+    const char *type = json_get_string(line, "type", "");
+    int result = 0;
+    if (strcmp(type, "sweep") == 0) {
+        result = runner_load(runner, line, err);
+    } else if (strcmp(type, "run") == 0) {
+        result = runner_begin(runner, line, err);
+    } else if (!runner_take_control(runner, line)) {
+        result = error_set(err, ERROR_PROTOCOL, "the agent sent a line of unknown type '%s'", type);
+    } else if (runner->trainer && runner->run.stopped) {
+        runner_drop_run(runner); /* it was paused; nobody waits for an answer */
+    } else if (runner->trainer && runner->run.until > trainer_resource(runner->trainer) &&
+               !runner->run.interrupted) {
+        runner_train(runner);
+    }
+    if (!runner->trainer) {
+        runner_drop_run(runner); /* over */
+    }
+    return result;
+}
+
+static void runner_serve(struct runner *runner, struct error *err)
+{
+    while (!runner->link_failed) {
+        json_t *line = NULL;
+        int result = link_receive(&runner->link, &line, err);
+        if (result == 0) {
+            struct pollfd wait = {.fd = runner->link.fd, .events = POLLIN};
+            poll(&wait, 1, -1);
+        } else if (result < 0) {
+            runner->link_failed = true;
+        } else {
+            runner->link_failed = runner_take(runner, line, err) != 0;
+            json_decref(line);
+        }
+    }
+}
+
+static void runner_release(struct runner *runner)
+{
+    runner_drop_run(runner);
+    if (runner->has_dataset) {
+        dataset_release(&runner->dataset);
+    }
+    if (runner->has_refit) {
+        dataset_release(&runner->refit);
+    }
+    device_destroy(runner->device);
+    json_decref(runner->sweep);
+    link_release(&runner->link);
+}
+
+int runner_main(int fd, const char *device)
+{
+    struct runner runner = {0};
+    struct error err = {0};
+    /* The agent decides what an interrupt means for its runners. */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); /* looked at between epochs, waited for with poll */
+    link_init(&runner.link, fd);
+    runner.device = device_create(device, &err);
+    if (runner.device) {
+        runner_serve(&runner, &err);
+    }
+    runner_release(&runner);
+    if (err.code == ERROR_NONE || err.code == ERROR_CONNECT) {
+        return 0; /* the link closed */
+    }
+    dprintf(STDERR_FILENO, "%s\n", err.message); /* its log, whose end the agent quotes */
+    return err.code == ERROR_MEMORY ? ENOMEM : error_exit_code(&err);
+}

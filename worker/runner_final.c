@@ -1,0 +1,159 @@
+/* The refit: the winner's parameters trained again with several seeds, scored on the test rows.
+ *
+ * details = {"test_accuracy": {"mean", "sd"}, ... one for each test metric, "seeds", "epochs", "derived"}; sd
+ * is the sample's (n - 1), 0 for one seed. The model of the first seed is saved. Seed k's trial seed is
+ * trial_seed(sweep seed ^ FNV-1a("final"), k), so that it is none of a trial's. */
+#include "worker/runner_private.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Sums of each test metric over the seeds: {"test_accuracy": [values]}. */
+static int scores_add(json_t *scores, const json_t *metrics)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)metrics, name, value)
+    {
+        json_t *list = json_object_get(scores, name);
+        if (!list) {
+            list = json_array();
+            json_object_set_new(scores, name, list);
+        }
+        if (json_array_append(list, value) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static json_t *scores_summary(json_t *scores)
+{
+    json_t *summary = json_object();
+    const char *name;
+    json_t *list;
+    json_object_foreach(scores, name, list)
+    {
+        size_t count = json_array_size(list), index;
+        double sum = 0, squares = 0, value = NAN;
+        json_t *entry;
+        json_array_foreach(list, index, entry)
+        {
+            sum += json_number_get(entry, &value) ? value : NAN;
+        }
+        double mean = sum / (double)count;
+        json_array_foreach(list, index, entry)
+        {
+            value = json_number_get(entry, &value) ? value : NAN;
+            squares += (value - mean) * (value - mean);
+        }
+        double sd = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
+        json_object_set_new(summary, name,
+                            json_pack("{s:o,s:o}", "mean", json_number(mean), "sd", json_number(sd)));
+    }
+    return summary;
+}
+
+/* The rows it trains on: training and validation together, unless `refit` says train. */
+static const struct dataset *final_rows(struct runner *runner, struct error *err)
+{
+    if (strcmp(json_get_string(runner->run.final, "refit", "train+validation"), "train") == 0) {
+        return &runner->dataset;
+    }
+    if (!runner->has_refit) {
+        const json_t *data = json_object_get(runner_train_settings(runner), "data");
+        if (dataset_load_refit(&runner->refit, data, runner_data_path(runner), runner->seed, err) != 0) {
+            error_prefix(err, "load the data");
+            return NULL;
+        }
+        runner->has_refit = true;
+    }
+    return &runner->refit;
+}
+
+/* One training. 1: done, *metrics are the test's; 0: asked to stop, or diverged; -1 err. */
+static int final_train(struct runner *runner, int64_t epochs, bool *diverged, json_t **metrics,
+                       struct error *err)
+{
+    *diverged = false;
+    while (trainer_resource(runner->trainer) < epochs) {
+        json_t *unused = NULL;
+        runner_poll(runner);
+        if (runner->link_failed || runner->run.stopped || runner->run.interrupted) {
+            return 0;
+        }
+        if (trainer_epoch(runner->trainer, &unused, diverged, err) != 0) {
+            return -1;
+        }
+        json_decref(unused);
+        if (*diverged) {
+            return 0;
+        }
+    }
+    return trainer_evaluate(runner->trainer, SPLIT_TEST, "test_", metrics, err) == 0 ? 1 : -1;
+}
+
+static int final_seed(struct runner *runner, const struct training_settings *settings, int64_t index,
+                      int64_t epochs, bool *diverged, json_t *scores, struct error *err)
+{
+    const struct dataset *rows = final_rows(runner, err);
+    uint64_t base = settings->seed >= 0 ? (uint64_t)settings->seed : runner->seed;
+    uint64_t seed = trial_seed(base ^ fnv1a64("final", strlen("final")), index);
+    json_t *metrics = NULL;
+    runner->trainer = rows ? trainer_create(settings, rows, runner->device, seed, err) : NULL;
+    if (!runner->trainer) {
+        return -1;
+    }
+    int result = final_train(runner, epochs, diverged, &metrics, err);
+    if (result == 1 && index == 0 && trainer_save(runner->trainer, runner->run.save, err) != 0) {
+        result = error_prefix(err, "save the model");
+    }
+    if (result == 1 && scores_add(scores, metrics) != 0) {
+        result = error_set(err, ERROR_MEMORY, "no memory for the scores");
+    }
+    json_decref(metrics);
+    return result;
+}
+
+static json_t *final_details(json_t *scores, int64_t seeds, int64_t epochs, json_t *derived)
+{
+    json_t *details = scores_summary(scores);
+    json_object_set_new(details, "seeds", json_integer(seeds));
+    json_object_set_new(details, "epochs", json_integer(epochs));
+    json_object_set(details, "derived", derived);
+    return details;
+}
+
+void runner_refit(struct runner *runner)
+{
+    struct training_settings settings;
+    struct error err = {0};
+    int result =
+        training_settings_read(&settings, runner_train_settings(runner), runner->run.parameters, &err);
+    int64_t seeds = json_get_integer(runner->run.final, "seeds", 5);
+    int64_t epochs = json_get_integer(runner->run.final, "epochs", settings.epochs);
+    bool diverged = false;
+    json_t *scores = json_object(), *derived = NULL;
+    result = result == 0 ? 1 : result;
+    for (int64_t index = 0; index < seeds && result == 1; index++) {
+        result = final_seed(runner, &settings, index, epochs, &diverged, scores, &err);
+        if (runner->trainer && !derived) {
+            derived = derived_to_json(trainer_derived(runner->trainer));
+        }
+        trainer_destroy(runner->trainer);
+        runner->trainer = NULL;
+    }
+    if (result < 0) {
+        runner_send_ended(runner, runner_outcome(&err), 0, false, &err, NULL);
+    } else if (result == 1) {
+        runner_send_ended(runner, "finished", epochs, true, NULL,
+                          final_details(scores, seeds, epochs, derived));
+    } else {
+        const char *outcome = diverged ? "diverged" : runner->run.stopped ? "stopped" : "interrupted";
+        runner_send_ended(runner, outcome, 0, false, NULL, NULL);
+    }
+    json_decref(scores);
+    json_decref(derived);
+}
