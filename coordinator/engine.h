@@ -1,5 +1,5 @@
-/* The engine: decides everything, does nothing. A pure state machine: events in, effects out; no clock, no socket,
- * no disk, no rand(). The same events in the same order give the same effects.
+/* The engine: decides everything, does nothing. A pure state machine: events in, effects out; no clock, no
+ * socket, no disk, no rand(). The same events in the same order give the same effects.
  *
  * Trial states (moves.c holds the one table of allowed moves, checked on every move):
  *
@@ -11,8 +11,8 @@
  *      |--> cancelled/user          paused --> stopped/pruned|user
  *      \--> stopped/pruned          (its rung closed while it waited to be run again)
  *
- * Contract with the server: all records of a turn are committed in one transaction BEFORE any message of that turn is
- * sent; a failed commit is retried with the same records. Answers are functions of stored state. */
+ * Contract with the server: all records of a turn are committed in one transaction BEFORE any message of that
+ * turn is sent; a failed commit is retried with the same records. Answers are functions of stored state. */
 #ifndef RUNG_COORDINATOR_ENGINE_H
 #define RUNG_COORDINATOR_ENGINE_H
 
@@ -38,24 +38,25 @@ struct engine_settings {
     const struct space *space;
     struct stopping_settings stopping;
     uint64_t seed;
-    int64_t run_cap; /* -1: none */
+    int64_t run_cap;                 /* -1: none */
     const char *metric, *tie_metric; /* may be NULL */
     bool maximize;
     bool objective_best;
-    const json_t *train;      /* sent in welcome */
-    const json_t *final;      /* `final` of the spec: {"refit","seeds","epochs"}, or NULL: no refit */
+    const json_t *train; /* sent in welcome */
+    const json_t *final; /* `final` of the spec: {"refit","seeds","epochs"}, or NULL: no refit */
     int64_t devices_per_trial, trials_per_device;
-    int64_t max_retries;      /* crashed */
-    int64_t max_losses;       /* lost: 3 */
+    int64_t max_retries; /* crashed */
+    int64_t max_losses;  /* lost: 3 */
     int64_t lease_ns, heartbeat_ns;
-    bool linger;              /* keep serving after the sweep has ended */
+    bool linger; /* keep serving after the sweep has ended */
 };
 
 enum event_type {
     EVENT_MESSAGE,   /* from a peer */
     EVENT_TICK,      /* time passed: leases may lapse. Only after the sockets were drained */
     EVENT_RENEW,     /* the server slept more than 1 s or restarted: every lease starts again in full */
-    EVENT_INTERRUPT, /* the server is going away: workers checkpoint and hand back; the sweep stays resumable */
+    EVENT_INTERRUPT, /* the server is going away: workers checkpoint and hand back; the sweep stays resumable
+                      */
 };
 
 struct event {
@@ -80,24 +81,26 @@ struct effects {
     int64_t wake_ns; /* monotonic: call EVENT_TICK no later than this; INT64_MAX: no need */
 };
 void effects_init(struct effects *effects);
-void effects_clear(struct effects *effects);   /* keeps the capacity */
+void effects_clear(struct effects *effects); /* keeps the capacity */
 void effects_release(struct effects *effects);
 
 struct engine;
 /* A new sweep: appends its first records to `effects`. */
 struct engine *engine_create(const struct engine_settings *settings, const struct sweep_record *sweep,
                              struct now now, struct effects *effects, struct error *err);
-/* From the store's rows; running attempts keep their lease in full from `now` and meet the workers' own accounts. */
+/* From the store's rows; running attempts keep their lease in full from `now` and meet the workers' own
+ * accounts. */
 struct engine *engine_restore(const struct engine_settings *settings, const struct snapshot *snapshot,
                               struct now now, struct effects *effects, struct error *err);
 void engine_destroy(struct engine *engine);
 
-/* 0, or -1 (ERROR_MEMORY; ERROR_INTERNAL: a broken invariant, the text says which). On -1 the server must stop and recover from
- * the store. Bad messages are answered with MESSAGE_ERROR and are not a failure. */
+/* 0, or -1 (ERROR_MEMORY; ERROR_INTERNAL: a broken invariant, the text says which). On -1 the server must
+ * stop and recover from the store. Bad messages are answered with MESSAGE_ERROR and are not a failure. */
 int engine_handle(struct engine *engine, const struct event *event, struct now now, struct effects *effects,
                   struct error *err);
 
-/* The sweep has ended (every trial has, and no more come) and, unless it lingers, no worker remains to be told. */
+/* The sweep has ended (every trial has, and no more come) and, unless it lingers, no worker remains to be
+ * told. */
 bool engine_is_done(const struct engine *engine);
 bool engine_has_ended(const struct engine *engine);
 /* No attempt is running: after EVENT_INTERRUPT the server may go. */
@@ -105,9 +108,9 @@ bool engine_is_quiet(const struct engine *engine);
 
 struct engine_counts {
     int64_t proposed, waiting, running, paused, completed, stopped, failed, cancelled;
-    int64_t total;   /* trials the sweep will have; -1 unknown */
+    int64_t total; /* trials the sweep will have; -1 unknown */
     int64_t workers, slots, busy_slots;
-    int64_t ranked;  /* trials with a finite objective */
+    int64_t ranked;     /* trials with a finite objective */
     int64_t best_trial; /* 0: none */
     double best_objective;
     int64_t best_resource;

@@ -1,5 +1,5 @@
-/* Two containers of the engine: a hash table from 64-bit keys to pointers, and a binary heap of trials that knows where
- * each one stands, so that any of them can be moved or taken out in O(log n). */
+/* Two containers of the engine: a hash table from 64-bit keys to pointers, and a binary heap of trials that
+ * knows where each one stands, so that any of them can be moved or taken out in O(log n). */
 #ifndef RUNG_COORDINATOR_ENGINE_TABLE_H
 #define RUNG_COORDINATOR_ENGINE_TABLE_H
 

@@ -1,4 +1,5 @@
-/* Records: what the engine asks the store to keep, and what the store gives back on recovery. One struct a table.
+/* Records: what the engine asks the store to keep, and what the store gives back on recovery. One struct a
+ * table.
  *
  * Ownership: a record owns its strings and JSON. Functions: record.c. */
 #ifndef RUNG_COORDINATOR_RECORD_H
@@ -15,11 +16,27 @@
 
 enum sweep_state { SWEEP_RUNNING, SWEEP_PAUSED, SWEEP_FINISHED, SWEEP_STOPPED };
 enum trial_state {
-    TRIAL_WAITING, TRIAL_RUNNING, TRIAL_PAUSED, TRIAL_COMPLETED, TRIAL_STOPPED, TRIAL_FAILED, TRIAL_CANCELLED
+    TRIAL_WAITING,
+    TRIAL_RUNNING,
+    TRIAL_PAUSED,
+    TRIAL_COMPLETED,
+    TRIAL_STOPPED,
+    TRIAL_FAILED,
+    TRIAL_CANCELLED
 };
 enum trial_reason {
-    REASON_NONE, REASON_FINISHED, REASON_PRUNED, REASON_THRESHOLD, REASON_USER, REASON_DIVERGED, REASON_OUT_OF_MEMORY,
-    REASON_TIMED_OUT, REASON_CRASHED, REASON_NO_METRIC, REASON_INVALID, REASON_LOST
+    REASON_NONE,
+    REASON_FINISHED,
+    REASON_PRUNED,
+    REASON_THRESHOLD,
+    REASON_USER,
+    REASON_DIVERGED,
+    REASON_OUT_OF_MEMORY,
+    REASON_TIMED_OUT,
+    REASON_CRASHED,
+    REASON_NO_METRIC,
+    REASON_INVALID,
+    REASON_LOST
 };
 const char *sweep_state_name(enum sweep_state state);
 const char *trial_state_name(enum trial_state state);
@@ -46,28 +63,28 @@ struct trial_record {
     enum trial_state state;
     enum trial_reason reason;
     json_t *parameters;
-    json_t *derived;       /* from the worker (peak learning rate, micro batch, ...), or NULL */
-    bool has_objective;    /* false: none or NaN */
+    json_t *derived;    /* from the worker (peak learning rate, micro batch, ...), or NULL */
+    bool has_objective; /* false: none or NaN */
     double objective;
-    int64_t resource;      /* completed */
+    int64_t resource; /* completed */
     int64_t bracket;
-    char checkpoint[65];   /* sha256, "" none: the newest stored */
+    char checkpoint[65]; /* sha256, "" none: the newest stored */
     int64_t checkpoint_bytes;
     int64_t checkpoint_resource; /* the resource that checkpoint stands at */
-    int64_t retries;       /* crashed attempts retried so far */
-    int64_t losses;        /* lost attempts retried so far */
-    bool is_final;         /* the refit of the winner, number 0: not ranked */
+    int64_t retries;             /* crashed attempts retried so far */
+    int64_t losses;              /* lost attempts retried so far */
+    bool is_final;               /* the refit of the winner, number 0: not ranked */
 };
 
 struct attempt_record {
     int64_t trial, number;
     char *worker, *session, *device;
-    int64_t start, until;      /* resources */
+    int64_t start, until; /* resources */
     int64_t started_ms, ended_ms;
-    int64_t last_sequence;     /* highest applied */
+    int64_t last_sequence; /* highest applied */
     enum outcome outcome;
     char *error;
-    double seconds;            /* sum of the reports' */
+    double seconds; /* sum of the reports' */
 };
 
 struct report_record {
@@ -78,9 +95,9 @@ struct report_record {
 
 struct rung_entry_record {
     int64_t trial, bracket, rung;
-    int64_t order;   /* of entry, over the whole sweep, from 1 */
-    double value;    /* may be NaN */
-    double tie;      /* NaN: none */
+    int64_t order; /* of entry, over the whole sweep, from 1 */
+    double value;  /* may be NaN */
+    double tie;    /* NaN: none */
     bool promoted;
 };
 
@@ -92,7 +109,12 @@ struct worker_record {
 };
 
 enum record_type {
-    RECORD_SWEEP, RECORD_TRIAL, RECORD_ATTEMPT, RECORD_REPORT, RECORD_RUNG_ENTRY, RECORD_WORKER,
+    RECORD_SWEEP,
+    RECORD_TRIAL,
+    RECORD_ATTEMPT,
+    RECORD_REPORT,
+    RECORD_RUNG_ENTRY,
+    RECORD_WORKER,
 };
 
 /* One row to insert or replace, by its key (sweep id; trial number; trial+attempt; trial+resource+attempt;

@@ -1,0 +1,86 @@
+/* The operator's commands: status, pause, resume, stop. Each is answered; each may be repeated. */
+#include "coordinator/engine_state.h"
+
+#include <string.h>
+
+json_t *engine_status(const struct engine *engine)
+{
+    struct engine_counts counts;
+    engine_counts(engine, &counts);
+    const char *state = sweep_state_name(counts.state);
+    if (!engine->ended && engine->interrupting)
+        state = "interrupting";
+    else if (!engine->ended && engine->stop_requested)
+        state = "stopping";
+    json_t *best = counts.best_trial ? json_pack("{s:I, s:o, s:I}", "trial", (json_int_t)counts.best_trial,
+                                                 "objective", json_number(counts.best_objective), "resource",
+                                                 (json_int_t)counts.best_resource)
+                                     : json_null();
+    return json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:I, s:I, s:I, s:I, "
+                     "s:o, s:o, s:b, s:O?, s:O}",
+                     "sweep", engine->settings.sweep_id, "name", engine->settings.sweep_name, "state", state,
+                     "trials", "total", (json_int_t)counts.total, "proposed", (json_int_t)counts.proposed,
+                     "waiting", (json_int_t)counts.waiting, "running", (json_int_t)counts.running, "paused",
+                     (json_int_t)counts.paused, "completed", (json_int_t)counts.completed, "stopped",
+                     (json_int_t)counts.stopped, "failed", (json_int_t)counts.failed, "cancelled",
+                     (json_int_t)counts.cancelled, "workers", (json_int_t)counts.workers, "slots",
+                     (json_int_t)counts.slots, "busy_slots", (json_int_t)counts.busy_slots, "ranked",
+                     (json_int_t)counts.ranked, "best", best, "resource_done",
+                     json_number(counts.resource_done), "refitting", (int)counts.refitting, "final",
+                     engine->sweep.final, "notes", engine->notes);
+}
+
+static void answer_send(struct engine *engine, peer_number peer, const char *refusal)
+{
+    struct message *message = engine_send(engine, peer, MESSAGE_ANSWER);
+    if (!message)
+        return;
+    message->error = engine_text(engine, refusal);
+    if (refusal)
+        return;
+    message->body = engine_status(engine);
+    if (!message->body)
+        engine_fail_memory(engine);
+}
+
+static void sweep_set_state(struct engine *engine, enum sweep_state state)
+{
+    if (engine->sweep.state == state)
+        return;
+    engine->sweep.state = state;
+    engine->starved = false;
+    engine->stopping_changed = true; /* what was due while it was paused */
+    engine_keep_sweep(engine);
+}
+
+static void operator_stop(struct engine *engine, bool now)
+{
+    engine->stop_requested = true;
+    if (!now || engine->draining)
+        return;
+    engine->draining = true;
+    engine_drain_all(engine);
+}
+
+void operator_handle(struct engine *engine, peer_number peer, const struct message *message)
+{
+    bool asks_status = message->type == MESSAGE_STATUS || (message->type == MESSAGE_QUERY && message->query &&
+                                                           strcmp(message->query, "status") == 0);
+    if (asks_status) {
+        answer_send(engine, peer, NULL);
+        return;
+    }
+    if (message->type == MESSAGE_QUERY) {
+        answer_send(engine, peer, "the engine answers only the query \"status\"");
+        return;
+    }
+    if (engine->ended) {
+        answer_send(engine, peer, "the sweep has ended");
+        return;
+    }
+    if (message->type == MESSAGE_STOP)
+        operator_stop(engine, message->now);
+    else
+        sweep_set_state(engine, message->type == MESSAGE_PAUSE ? SWEEP_PAUSED : SWEEP_RUNNING);
+    answer_send(engine, peer, NULL);
+}

@@ -1,0 +1,242 @@
+/* Inside the engine: its state, shared by the engine_*.c files and by nobody else.
+ *
+ *   engine.c            life, events, the loop that follows every event
+ *   engine_restore.c    from a snapshot
+ *   engine_effects.c    records and messages out
+ *   engine_worker.c     hello, heartbeat, bye, leases, slots
+ *   engine_attempt.c    report, ended: sequences and answers
+ *   engine_trial.c      what a trial's reports and ends lead to
+ *   engine_curve.c      curves and objectives
+ *   engine_checkpoint.c which blobs are needed
+ *   engine_work.c       what a free slot gets; promotions, prunes, the refit, the end
+ *   engine_operator.c   status, pause, resume, stop
+ *
+ * Failures (no memory, a broken invariant) are sticky: a function notes the first in engine->failure and goes
+ * on; engine_handle returns it. The state is then thrown away, so nothing needs undoing. */
+#ifndef RUNG_COORDINATOR_ENGINE_STATE_H
+#define RUNG_COORDINATOR_ENGINE_STATE_H
+
+#include "coordinator/engine.h"
+#include "coordinator/engine_table.h"
+
+#define SLOT_LIMIT 4096 /* slots of one worker; a larger number in a message is a mistake */
+#define NOTE_LIMIT 20   /* notes kept for status */
+
+struct slot {
+    struct worker *worker;
+    int64_t number;
+    struct trial *trial; /* whose newest attempt it runs, as far as we know */
+    bool idle;           /* said ready, has no work: in the engine's list */
+    struct slot *previous, *next;
+};
+
+struct worker {
+    struct worker_record record;
+    bool alive;    /* has a lease */
+    bool has_peer; /* said hello to this process */
+    peer_number peer;
+    int64_t heard_ns;
+    bool drained;        /* was told to take no more */
+    struct slot **slots; /* by number; NULL where unknown */
+    size_t slot_count;
+    struct trial *held;                         /* open attempts: list through trial.held_next */
+    struct worker *lease_previous, *lease_next; /* by heard_ns */
+    struct worker *name_next;                   /* same hash of the name */
+};
+
+struct attempt {
+    struct worker *worker;
+    char session[SESSION_SIZE];
+    char *device, *error;
+    int64_t start, until;
+    int64_t started_ms, ended_ms;
+    int64_t last_sequence;
+    int64_t reached; /* highest resource it reported */
+    enum outcome outcome;
+    double seconds;
+    bool is_dirty;
+};
+
+struct point {
+    int64_t resource, attempt;
+    bool has_value;
+    double value, tie;
+};
+
+enum queue { QUEUE_NONE, QUEUE_RETRY, QUEUE_PROMOTION };
+
+struct trial {
+    struct trial_record record;
+    struct attempt *attempts; /* attempt n at index n-1 */
+    int64_t attempt_count;
+    struct rung_entry_record *entries; /* of rung r at index r */
+    int entry_count;
+    struct point *curve; /* ascending resource; freed at the trial's end */
+    size_t curve_count, curve_capacity;
+    int64_t best_resource; /* where the best value of the curve stands */
+    double best_value;
+    bool has_best;
+    bool has_metric; /* the metric was in a report */
+    bool must_stop;  /* pruned, but its attempt has not ended yet */
+    bool is_resting; /* counted in engine.resting */
+    bool is_dirty;
+    enum queue queue;
+    size_t queue_position, rank_position;
+    double rank_key;     /* objective, lower is better */
+    char (*orphans)[65]; /* checkpoints that older attempts sent too late: deleted at the trial's end */
+    size_t orphan_count;
+
+    /* The newest attempt while it is open (its worker has not ended or lost it). */
+    struct worker *holder;
+    struct slot *slot; /* NULL: not known (it began before a restart) */
+    bool seen;         /* the worker said that it holds it */
+    uint64_t stamp;    /* of the last list that named it */
+    struct trial *held_previous, *held_next;
+};
+
+struct dirty {
+    struct trial *trial;
+    int64_t attempt; /* 0: the trial itself */
+};
+
+struct engine {
+    struct engine_settings settings;
+    struct sweep_record sweep;
+    struct stopping *stopping;
+    bool pauses; /* the rule pauses at rungs */
+
+    struct trial **trials; /* by number; 0 is the refit */
+    int64_t proposed;      /* trials 1..proposed exist */
+    size_t trial_capacity;
+    int64_t total; /* trials the sweep will have; -1 without bound */
+    int64_t state_counts[TRIAL_CANCELLED + 1];
+    int64_t resting; /* running, but not going to report any more unless they are promoted */
+    int64_t entry_order;
+    double resource_done;
+    struct heap retries, promotions, ranking;
+    struct trial *best_ended; /* its checkpoint stays */
+
+    struct table peers; /* peer number -> worker */
+    struct table names; /* FNV-1a of the name -> worker */
+    struct table blobs; /* first 64 bits of a hash -> number of trials that name it */
+    struct worker *lease_first, *lease_last;
+    struct slot *idle_first, *idle_last;
+    int64_t live_workers, busy_slots, known_slots, open_attempts;
+    uint64_t stamp;
+
+    bool interrupting, stop_requested;
+    bool draining;         /* workers were told to take no more and to hand back what runs */
+    bool starved;          /* idle slots were offered all work there is */
+    bool stopping_changed; /* promotions and prunes may be due */
+    bool ended;
+    json_t *notes;
+
+    /* During one call. */
+    struct effects *effects;
+    struct now now;
+    struct dirty *dirty;
+    size_t dirty_count, dirty_capacity;
+    struct error failure;
+};
+
+/* engine.c */
+void engine_fail_memory(struct engine *engine);
+void engine_fail(struct engine *engine, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct engine *engine_allocate(const struct engine_settings *settings, const struct sweep_record *sweep,
+                               struct error *err);
+void engine_begin(struct engine *engine, struct now now, struct effects *effects);
+int engine_follow(struct engine *engine, struct error *err); /* all that follows an event */
+void engine_note(struct engine *engine, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* engine_effects.c */
+struct message *engine_send(struct engine *engine, peer_number peer,
+                            enum message_type type);          /* NULL: failed */
+char *engine_text(struct engine *engine, const char *string); /* copy; NULL stays NULL */
+void engine_send_error(struct engine *engine, peer_number peer, const char *code, const char *text);
+void engine_mark_trial(struct engine *engine, struct trial *trial);
+void engine_mark_attempt(struct engine *engine, struct trial *trial, int64_t attempt);
+void engine_flush(struct engine *engine);
+void engine_keep_sweep(struct engine *engine);
+void engine_keep_worker(struct engine *engine, const struct worker *worker);
+void engine_keep_report(struct engine *engine, const struct report_record *report);
+void engine_keep_entry(struct engine *engine, const struct rung_entry_record *entry);
+
+/* engine_worker.c */
+struct worker *worker_find(struct engine *engine, const char *name);
+struct worker *worker_add(struct engine *engine, const char *name);
+void worker_release(struct worker *worker);
+void worker_lease(struct engine *engine, struct worker *worker); /* (re)starts its lease */
+void worker_hello(struct engine *engine, peer_number peer, const struct message *message);
+void worker_ready(struct engine *engine, struct worker *worker, const struct message *message);
+void worker_heartbeat(struct engine *engine, struct worker *worker, const struct message *message);
+void worker_bye(struct engine *engine, struct worker *worker);
+void worker_drain(struct engine *engine, struct worker *worker);
+void engine_drain_all(struct engine *engine);
+void engine_lapse_leases(struct engine *engine);
+void engine_renew_leases(struct engine *engine);
+void slot_set_idle(struct engine *engine, struct slot *slot, bool idle);
+
+/* engine_attempt.c */
+struct trial *trial_find(const struct engine *engine, int64_t number);
+struct attempt *trial_newest(const struct trial *trial);
+void attempt_report(struct engine *engine, struct worker *worker, const struct message *message);
+void attempt_ended(struct engine *engine, struct worker *worker, const struct message *message);
+void attempt_open(struct engine *engine, struct trial *trial, struct worker *worker, struct slot *slot);
+/* Puts the newest attempt of a trial into the hands of a worker. */
+void attempt_hold(struct engine *engine, struct trial *trial, struct worker *worker, struct slot *slot);
+/* Closes the open attempt of a trial: the worker has it no more. Does not move the trial. */
+void attempt_close(struct engine *engine, struct trial *trial, enum outcome outcome);
+void attempt_acknowledge(struct engine *engine, const struct worker *worker, const struct trial *trial,
+                         int64_t number);
+void attempt_dismiss(struct engine *engine, const struct worker *worker, int64_t trial, int64_t attempt,
+                     int64_t sequence);
+
+/* engine_trial.c */
+struct trial *trial_add(struct engine *engine, int64_t number);
+void trial_release(struct trial *trial);
+void trial_change(struct engine *engine, struct trial *trial, enum trial_state state,
+                  enum trial_reason reason);
+void trial_enqueue(struct engine *engine, struct trial *trial, enum queue queue);
+void trial_dequeue(struct engine *engine, struct trial *trial);
+int64_t trial_until(const struct engine *engine, const struct trial *trial);
+bool trial_is_at_top(const struct engine *engine, const struct trial *trial);
+void trial_update_resting(struct engine *engine, struct trial *trial);
+void trial_judge(struct engine *engine, struct trial *trial);
+void trial_promote(struct engine *engine, struct trial *trial);
+void trial_prune(struct engine *engine, struct trial *trial);
+void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome);
+extern const struct heap_order queue_order, ranking_order;
+
+/* engine_curve.c */
+void trial_curve_add(struct engine *engine, struct trial *trial, int64_t attempt, int64_t resource,
+                     const json_t *metrics);
+/* First point at or beyond a resource, or NULL. */
+const struct point *trial_curve_at(const struct trial *trial, int64_t resource);
+void trial_curve_free(struct trial *trial);
+void trial_rank(struct engine *engine, struct trial *trial); /* puts its objective into the ranking */
+void trial_unrank(struct engine *engine, struct trial *trial);
+
+/* engine_checkpoint.c */
+void checkpoint_refer(struct engine *engine, const char *sha256);
+void checkpoint_set(struct engine *engine, struct trial *trial, const char *sha256, int64_t bytes,
+                    int64_t resource);
+void checkpoint_drop(struct engine *engine, struct trial *trial);
+void checkpoint_retire(struct engine *engine, struct trial *trial); /* the trial has ended */
+void checkpoint_orphan(struct engine *engine, struct trial *trial,
+                       const char *sha256); /* from an older attempt */
+
+/* engine_work.c */
+bool engine_holds(const struct engine *engine); /* no new work: paused, stopping, interrupted or ended */
+bool engine_may_propose(const struct engine *engine);
+int64_t engine_active(const struct engine *engine); /* trials that will still report */
+void engine_settle(struct engine *engine);
+void engine_dispatch(struct engine *engine);
+void engine_conclude(struct engine *engine);
+void engine_send_assign(struct engine *engine,
+                        struct trial *trial); /* of its open attempt; again if need be */
+void engine_end(struct engine *engine, enum sweep_state state);
+
+/* engine_operator.c */
+void operator_handle(struct engine *engine, peer_number peer, const struct message *message);
+
+#endif

@@ -1,0 +1,392 @@
+/* Trials: what their reports lead to at a rung, and what the end of an attempt makes of them. */
+#include "coordinator/engine_state.h"
+#include "coordinator/moves.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool queue_before(const struct trial *a, const struct trial *b)
+{
+    return a->record.number < b->record.number;
+}
+
+static size_t *queue_position(struct trial *trial)
+{
+    return &trial->queue_position;
+}
+
+const struct heap_order queue_order = {queue_before, queue_position};
+
+struct trial *trial_find(const struct engine *engine, int64_t number)
+{
+    return number >= 0 && number <= engine->proposed ? engine->trials[number] : NULL;
+}
+
+struct attempt *trial_newest(const struct trial *trial)
+{
+    return trial->attempt_count ? &trial->attempts[trial->attempt_count - 1] : NULL;
+}
+
+static int trials_reserve(struct engine *engine, int64_t number)
+{
+    size_t wanted = engine->trial_capacity ? engine->trial_capacity : 64;
+    while (wanted <= (size_t)number)
+        wanted *= 2;
+    if (wanted == engine->trial_capacity)
+        return 0;
+    struct trial **trials = realloc(engine->trials, wanted * sizeof(struct trial *));
+    if (!trials)
+        return -1;
+    memset(&trials[engine->trial_capacity], 0, (wanted - engine->trial_capacity) * sizeof(struct trial *));
+    engine->trials = trials;
+    engine->trial_capacity = wanted;
+    return 0;
+}
+
+struct trial *trial_add(struct engine *engine, int64_t number)
+{
+    struct trial *trial = NULL;
+    if (trials_reserve(engine, number) < 0 || !(trial = calloc(1, sizeof(*trial)))) {
+        engine_fail_memory(engine);
+        return NULL;
+    }
+    trial->record.number = number;
+    trial->record.is_final = number == 0;
+    engine->trials[number] = trial;
+    if (number == 0)
+        return trial;
+    engine->proposed = number;
+    engine->state_counts[TRIAL_WAITING]++;
+    if (stopping_add(engine->stopping, number) < 0)
+        engine_fail_memory(engine);
+    trial->record.bracket = stopping_bracket(engine->stopping, number);
+    return trial;
+}
+
+void trial_release(struct trial *trial)
+{
+    if (!trial)
+        return;
+    struct record record = {.type = RECORD_TRIAL, .trial = trial->record};
+    record_release(&record);
+    for (int64_t i = 0; i < trial->attempt_count; i++) {
+        free(trial->attempts[i].device);
+        free(trial->attempts[i].error);
+    }
+    free(trial->attempts);
+    free(trial->entries);
+    free(trial->orphans);
+    trial_curve_free(trial);
+    free(trial);
+}
+
+void trial_change(struct engine *engine, struct trial *trial, enum trial_state state,
+                  enum trial_reason reason)
+{
+    enum trial_state from = trial->record.state;
+    struct error err;
+    if (trial_move(&trial->record, state, reason, &err) < 0) {
+        engine_fail(engine, "%s", err.message);
+        return;
+    }
+    if (!trial->record.is_final) {
+        engine->state_counts[from]--;
+        engine->state_counts[state]++;
+    }
+    engine->starved = false;
+    engine->stopping_changed = true;
+    engine_mark_trial(engine, trial);
+}
+
+void trial_dequeue(struct engine *engine, struct trial *trial)
+{
+    if (trial->queue == QUEUE_RETRY)
+        heap_remove(&engine->retries, trial);
+    else if (trial->queue == QUEUE_PROMOTION)
+        heap_remove(&engine->promotions, trial);
+    trial->queue = QUEUE_NONE;
+}
+
+void trial_enqueue(struct engine *engine, struct trial *trial, enum queue queue)
+{
+    trial_dequeue(engine, trial);
+    trial->queue = queue;
+    if (heap_push(queue == QUEUE_RETRY ? &engine->retries : &engine->promotions, trial) < 0)
+        engine_fail_memory(engine);
+    engine->starved = false;
+}
+
+/* ---- rungs ---- */
+
+int64_t trial_until(const struct engine *engine, const struct trial *trial)
+{
+    if (!trial->record.is_final)
+        return stopping_target(engine->stopping, trial->record.number);
+    const json_t *epochs = json_object_get(engine->settings.final, "epochs");
+    if (json_is_integer(epochs))
+        return json_integer_value(epochs);
+    const struct trial *winner = heap_top(&engine->ranking);
+    return winner && winner->has_best ? winner->best_resource : engine->settings.stopping.max_iter;
+}
+
+bool trial_is_at_top(const struct engine *engine, const struct trial *trial)
+{
+    return engine->settings.stopping.kind == STOPPING_NONE
+               ? trial->record.resource >= engine->settings.stopping.max_iter
+               : trial->entry_count == stopping_rung_count(engine->stopping);
+}
+
+static const struct rung_entry_record *entry_last(const struct trial *trial)
+{
+    return trial->entry_count ? &trial->entries[trial->entry_count - 1] : NULL;
+}
+
+/* At a rung that it may not leave, with all its reports there, a trial only has to hand in its checkpoint; a
+ * pruned one only has to stop. */
+static bool trial_is_resting(const struct engine *engine, const struct trial *trial)
+{
+    if (!trial->holder || trial->record.is_final)
+        return false;
+    if (trial->must_stop)
+        return true;
+    const struct attempt *attempt = trial_newest(trial);
+    const struct rung_entry_record *entry = entry_last(trial);
+    return engine->pauses && entry && !entry->promoted && !trial_is_at_top(engine, trial) &&
+           attempt->reached >= attempt->until;
+}
+
+void trial_update_resting(struct engine *engine, struct trial *trial)
+{
+    bool resting = trial_is_resting(engine, trial);
+    if (resting == trial->is_resting)
+        return;
+    trial->is_resting = resting;
+    engine->resting += resting ? 1 : -1;
+}
+
+static struct rung_entry_record *entry_make(struct engine *engine, struct trial *trial,
+                                            const struct point *point)
+{
+    struct rung_entry_record *entries = realloc(trial->entries, (trial->entry_count + 1) * sizeof(*entries));
+    if (!entries) {
+        engine_fail_memory(engine);
+        return NULL;
+    }
+    trial->entries = entries;
+    entries[trial->entry_count] = (struct rung_entry_record){
+        .trial = trial->record.number,
+        .bracket = trial->record.bracket,
+        .rung = trial->entry_count,
+        .order = ++engine->entry_order,
+        .value = point->value,
+        .tie = point->tie,
+    };
+    return &entries[trial->entry_count++];
+}
+
+/* The newest attempt, while it runs, may go to where the trial may go. */
+static void until_raise(struct engine *engine, struct trial *trial)
+{
+    if (!trial->holder)
+        return;
+    trial_newest(trial)->until = trial_until(engine, trial);
+    engine_mark_attempt(engine, trial, trial->attempt_count);
+    trial_update_resting(engine, trial);
+}
+
+/* Enters one rung. True if the trial may enter the next. */
+static bool rung_enter(struct engine *engine, struct trial *trial, const struct point *point)
+{
+    struct rung_entry_record *entry = entry_make(engine, trial, point);
+    if (!entry)
+        return false;
+    enum stopping_verdict verdict =
+        stopping_enter(engine->stopping, trial->record.number, entry->rung, entry->value, entry->tie);
+    engine->stopping_changed = true;
+    engine->starved = false;
+    if (verdict == STOPPING_STOP)
+        trial->must_stop = true;
+    trial_update_resting(engine, trial);
+    if (verdict == STOPPING_PAUSE && !engine_holds(engine) &&
+        stopping_next_promotion(engine->stopping, engine_active(engine)) == trial->record.number) {
+        stopping_promote(engine->stopping, trial->record.number);
+        verdict = STOPPING_CONTINUE;
+    }
+    entry->promoted = verdict == STOPPING_CONTINUE;
+    engine_keep_entry(engine, entry);
+    until_raise(engine, trial);
+    return entry->promoted;
+}
+
+void trial_judge(struct engine *engine, struct trial *trial)
+{
+    if (engine->settings.stopping.kind == STOPPING_NONE || trial->must_stop || trial->record.is_final)
+        return;
+    const struct rung_entry_record *entry = entry_last(trial);
+    bool open = !entry || entry->promoted;
+    while (open && !trial_is_at_top(engine, trial)) {
+        const struct point *point =
+            trial_curve_at(trial, stopping_level(engine->stopping, trial->entry_count));
+        open = point && rung_enter(engine, trial, point);
+    }
+}
+
+void trial_promote(struct engine *engine, struct trial *trial)
+{
+    if (trial->entry_count == 0 || trial_state_is_end(trial->record.state)) {
+        engine_fail(engine, "trial %lld cannot be promoted", (long long)trial->record.number);
+        return;
+    }
+    stopping_promote(engine->stopping, trial->record.number);
+    struct rung_entry_record *entry = &trial->entries[trial->entry_count - 1];
+    entry->promoted = true;
+    engine_keep_entry(engine, entry);
+    engine->stopping_changed = true;
+    engine->starved = false;
+    if (trial->record.state == TRIAL_PAUSED) {
+        trial_change(engine, trial, TRIAL_WAITING, REASON_NONE);
+        trial_enqueue(engine, trial, QUEUE_PROMOTION);
+        return;
+    }
+    until_raise(engine, trial);
+    trial_judge(engine, trial); /* its reports may have jumped over the next rung already */
+    if (trial->holder)
+        attempt_acknowledge(engine, trial->holder, trial, trial->attempt_count);
+}
+
+/* ---- ends ---- */
+
+/* What the refit said of itself becomes the sweep's result; its failure does not fail the sweep. */
+static void final_set(struct engine *engine, const struct trial *trial)
+{
+    const struct attempt *attempt = trial_newest(trial);
+    json_decref(engine->sweep.final);
+    if (trial->record.state == TRIAL_COMPLETED)
+        engine->sweep.final = trial->record.derived ? json_incref(trial->record.derived) : json_object();
+    else
+        engine->sweep.final = json_pack("{s:s, s:s?}", "failed", trial_reason_name(trial->record.reason),
+                                        "error", attempt ? attempt->error : NULL);
+    if (!engine->sweep.final)
+        engine_fail_memory(engine);
+    if (trial->record.state == TRIAL_FAILED)
+        engine_note(engine, "the refit of the winner failed: %s", trial_reason_name(trial->record.reason));
+}
+
+static void trial_end(struct engine *engine, struct trial *trial, enum trial_state state,
+                      enum trial_reason reason)
+{
+    trial_change(engine, trial, state, reason);
+    if (trial->record.is_final) {
+        final_set(engine, trial);
+        checkpoint_retire(engine, trial);
+        return;
+    }
+    if (state == TRIAL_FAILED || state == TRIAL_CANCELLED)
+        trial_unrank(engine, trial);
+    if (reason != REASON_PRUNED && !(state == TRIAL_COMPLETED && trial_is_at_top(engine, trial)))
+        stopping_end(engine->stopping, trial->record.number, reason == REASON_DIVERGED);
+    checkpoint_retire(engine, trial);
+    trial_curve_free(trial);
+}
+
+void trial_prune(struct engine *engine, struct trial *trial)
+{
+    stopping_prune(engine->stopping, trial->record.number);
+    if (trial_state_is_end(trial->record.state))
+        return;
+    if (trial->holder) {
+        trial->must_stop = true;
+        trial_update_resting(engine, trial);
+        attempt_acknowledge(engine, trial->holder, trial, trial->attempt_count);
+        return;
+    }
+    trial_dequeue(engine, trial);
+    trial_end(engine, trial, TRIAL_STOPPED, REASON_PRUNED);
+}
+
+static void trial_requeue(struct engine *engine, struct trial *trial)
+{
+    trial_change(engine, trial, TRIAL_WAITING, REASON_NONE);
+    trial_enqueue(engine, trial, QUEUE_RETRY);
+}
+
+static void trial_paused(struct engine *engine, struct trial *trial)
+{
+    const struct rung_entry_record *entry = entry_last(trial);
+    if (!engine->pauses || !entry || trial->record.is_final || trial_is_at_top(engine, trial)) {
+        trial_requeue(engine, trial); /* nobody asked it to: it goes on like an interrupted one */
+        return;
+    }
+    trial_change(engine, trial, TRIAL_PAUSED, REASON_NONE);
+    if (entry->promoted) { /* let go on while its `ended` was under way */
+        trial_change(engine, trial, TRIAL_WAITING, REASON_NONE);
+        trial_enqueue(engine, trial, QUEUE_PROMOTION);
+    }
+}
+
+static void trial_retry(struct engine *engine, struct trial *trial, enum trial_reason reason, int64_t *used,
+                        int64_t allowed)
+{
+    if (*used < allowed) {
+        (*used)++;
+        trial_requeue(engine, trial);
+    } else if (!trial->record.is_final && trial_is_at_top(engine, trial)) {
+        trial_end(engine, trial, TRIAL_COMPLETED, REASON_FINISHED); /* every report of it is here */
+    } else {
+        trial_end(engine, trial, TRIAL_FAILED, reason);
+    }
+}
+
+static void trial_finished(struct engine *engine, struct trial *trial)
+{
+    bool unmeasured = engine->settings.metric && !trial->has_metric && !trial->record.is_final;
+    if (unmeasured)
+        trial_end(engine, trial, TRIAL_FAILED, REASON_NO_METRIC);
+    else
+        trial_end(engine, trial, TRIAL_COMPLETED, REASON_FINISHED);
+}
+
+void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome)
+{
+    struct trial_record *record = &trial->record;
+    if (trial->must_stop) {
+        trial_end(engine, trial, TRIAL_STOPPED, REASON_PRUNED);
+        return;
+    }
+    switch (outcome) {
+    case OUTCOME_FINISHED:
+        trial_finished(engine, trial);
+        break;
+    case OUTCOME_PAUSED:
+        trial_paused(engine, trial);
+        break;
+    case OUTCOME_CRASHED:
+        trial_retry(engine, trial, REASON_CRASHED, &record->retries, engine->settings.max_retries);
+        break;
+    case OUTCOME_LOST:
+        trial_retry(engine, trial, REASON_LOST, &record->losses, engine->settings.max_losses);
+        break;
+    case OUTCOME_OUT_OF_MEMORY:
+        trial_end(engine, trial, TRIAL_FAILED, REASON_OUT_OF_MEMORY);
+        break;
+    case OUTCOME_TIMED_OUT:
+        trial_end(engine, trial, TRIAL_FAILED, REASON_TIMED_OUT);
+        break;
+    case OUTCOME_DIVERGED:
+        trial_end(engine, trial, TRIAL_FAILED, REASON_DIVERGED);
+        break;
+    case OUTCOME_NO_METRIC:
+        trial_end(engine, trial, TRIAL_FAILED, REASON_NO_METRIC);
+        break;
+    case OUTCOME_INVALID:
+        trial_end(engine, trial, TRIAL_FAILED, REASON_INVALID);
+        break;
+    case OUTCOME_STOPPED: /* without being told by us: like an interrupted one */
+    case OUTCOME_INTERRUPTED:
+    case OUTCOME_NONE:
+    case OUTCOME_COUNT:
+        trial_requeue(engine, trial);
+        break;
+    }
+}

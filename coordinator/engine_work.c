@@ -1,0 +1,217 @@
+/* Work: what a free slot gets (interrupted and lost trials, then promotions, then a new proposal), what
+ * becomes of paused trials, the refit of the winner, and the end of the sweep. */
+#include "coordinator/engine_state.h"
+#include "coordinator/moves.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool engine_holds(const struct engine *engine)
+{
+    return engine->ended || engine->interrupting || engine->stop_requested ||
+           engine->sweep.state == SWEEP_PAUSED;
+}
+
+bool engine_may_propose(const struct engine *engine)
+{
+    return engine->total < 0 || engine->proposed < engine->total;
+}
+
+int64_t engine_active(const struct engine *engine)
+{
+    return engine->state_counts[TRIAL_RUNNING] + engine->state_counts[TRIAL_WAITING] - engine->resting;
+}
+
+/* Synchronous halving decides a whole rung at once, so its promotions do not wait for a free slot. */
+static void promote_complete_rungs(struct engine *engine)
+{
+    if (engine->settings.stopping.kind != STOPPING_SUCCESSIVE_HALVING)
+        return;
+    for (;;) {
+        int64_t number = stopping_next_promotion(engine->stopping, engine_active(engine));
+        if (number <= 0 || *engine->failure.message)
+            return;
+        trial_promote(engine, trial_find(engine, number));
+    }
+}
+
+void engine_settle(struct engine *engine)
+{
+    engine->stopping_changed = false;
+    if (!engine->pauses || engine_holds(engine))
+        return;
+    promote_complete_rungs(engine);
+    for (;;) {
+        int64_t number = stopping_next_prune(engine->stopping, engine_active(engine));
+        if (number <= 0 || *engine->failure.message)
+            return;
+        trial_prune(engine, trial_find(engine, number));
+    }
+}
+
+static struct trial *trial_propose(struct engine *engine)
+{
+    if (!engine_may_propose(engine))
+        return NULL;
+    int64_t number = engine->proposed + 1;
+    const struct engine_settings *settings = &engine->settings;
+    json_t *parameters = settings->sampler->propose(settings->space, settings->seed, number);
+    if (!parameters) {
+        engine_fail_memory(engine); /* the total is the sampler's own size, so this is not exhaustion */
+        return NULL;
+    }
+    struct trial *trial = trial_add(engine, number);
+    if (!trial) {
+        json_decref(parameters);
+        return NULL;
+    }
+    trial->record.parameters = parameters;
+    engine_mark_trial(engine, trial);
+    if (!engine_may_propose(engine))
+        stopping_close(engine->stopping);
+    engine->stopping_changed = true;
+    return trial;
+}
+
+/* ASHA: a promotion is made when there is a slot for it. One that is still at its rung in another slot goes
+ * on there. */
+static struct trial *promotion_take(struct engine *engine)
+{
+    while (engine->promotions.count == 0 && engine->settings.stopping.kind == STOPPING_ASHA_PROMOTION) {
+        int64_t number = stopping_next_promotion(engine->stopping, engine_active(engine));
+        if (number <= 0 || *engine->failure.message)
+            break;
+        trial_promote(engine, trial_find(engine, number));
+    }
+    return heap_top(&engine->promotions);
+}
+
+static struct trial *work_next(struct engine *engine)
+{
+    struct trial *trial = heap_top(&engine->retries);
+    if (!trial)
+        trial = promotion_take(engine);
+    if (trial)
+        trial_dequeue(engine, trial);
+    else
+        trial = trial_propose(engine);
+    return trial;
+}
+
+/* {"refit","seeds","epochs"} as the spec has it, with the number of epochs that the winner was best at for
+ * "best". */
+static json_t *final_request(struct engine *engine, const struct trial *trial)
+{
+    json_t *request = json_deep_copy(engine->settings.final);
+    if (!request || json_object_set_new(request, "epochs", json_integer(trial_newest(trial)->until)) < 0)
+        engine_fail_memory(engine);
+    return request;
+}
+
+void engine_send_assign(struct engine *engine, struct trial *trial)
+{
+    const struct worker *worker = trial->holder;
+    struct message *message = engine_send(engine, worker->peer, MESSAGE_ASSIGN);
+    struct assignment *assignment = message ? calloc(1, sizeof(*assignment)) : NULL;
+    if (!assignment) {
+        engine_fail_memory(engine);
+        return;
+    }
+    const struct attempt *attempt = trial_newest(trial);
+    message->slot = trial->slot->number;
+    message->trials = assignment;
+    message->trial_count = 1;
+    assignment->trial = trial->record.number;
+    assignment->attempt = trial->attempt_count;
+    assignment->parameters = json_incref(trial->record.parameters);
+    assignment->start = attempt->start;
+    assignment->until = attempt->until;
+    if (*trial->record.checkpoint) {
+        assignment->checkpoint = engine_text(engine, trial->record.checkpoint);
+        assignment->checkpoint_bytes = trial->record.checkpoint_bytes;
+    }
+    if (trial->record.is_final)
+        assignment->final = final_request(engine, trial);
+}
+
+void engine_dispatch(struct engine *engine)
+{
+    while (engine->idle_first && !engine->starved && !engine_holds(engine) && !*engine->failure.message) {
+        struct trial *trial = work_next(engine);
+        if (!trial) {
+            engine->starved = true;
+            return;
+        }
+        struct slot *slot = engine->idle_first;
+        slot_set_idle(engine, slot, false);
+        attempt_open(engine, trial, slot->worker, slot);
+        trial_change(engine, trial, TRIAL_RUNNING, REASON_NONE);
+        if (!*engine->failure.message)
+            engine_send_assign(engine, trial);
+    }
+}
+
+/* ---- the end ---- */
+
+void engine_end(struct engine *engine, enum sweep_state state)
+{
+    engine->sweep.state = state;
+    engine->sweep.ended_ms = engine->now.utc_ms;
+    engine->ended = true;
+    engine_keep_sweep(engine);
+    engine_drain_all(engine);
+}
+
+/* The refit of the winner, as trial 0. A sweep that went on after its refit refits only another winner. */
+static bool final_is_due(struct engine *engine)
+{
+    const struct trial *winner = heap_top(&engine->ranking);
+    if (!engine->settings.final || !winner)
+        return false;
+    const struct trial *final = engine->trials[0];
+    if (!final)
+        return true;
+    if (!trial_state_is_end(final->record.state))
+        return false;
+    return !json_equal(final->record.parameters, winner->record.parameters);
+}
+
+static void final_start(struct engine *engine)
+{
+    struct trial *trial = engine->trials[0];
+    if (!trial && !(trial = trial_add(engine, 0)))
+        return;
+    checkpoint_drop(engine, trial);
+    json_decref(trial->record.parameters);
+    json_decref(trial->record.derived);
+    trial->record = (struct trial_record){
+        .is_final = true,
+        .state = TRIAL_WAITING,
+        .parameters = json_incref(heap_top(&engine->ranking)->record.parameters),
+    };
+    engine_mark_trial(engine, trial);
+    trial_enqueue(engine, trial, QUEUE_RETRY);
+    engine_dispatch(engine);
+}
+
+void engine_conclude(struct engine *engine)
+{
+    const struct trial *final = engine->trials[0];
+    if (engine->ended || *engine->failure.message)
+        return;
+    if (engine->stop_requested) {
+        if (engine_is_quiet(engine))
+            engine_end(engine, SWEEP_STOPPED);
+        return;
+    }
+    if (engine->interrupting || engine->sweep.state != SWEEP_RUNNING || engine_may_propose(engine))
+        return;
+    if (engine->state_counts[TRIAL_WAITING] + engine->state_counts[TRIAL_RUNNING] +
+            engine->state_counts[TRIAL_PAUSED] >
+        0)
+        return;
+    if (final_is_due(engine))
+        final_start(engine);
+    else if (!final || trial_state_is_end(final->record.state))
+        engine_end(engine, SWEEP_FINISHED);
+}
