@@ -12,19 +12,18 @@
  * those.
  *
  * Protocol for the owner (the engine):
- *   stopping_add      when a trial is created (in number order, without gaps)
- *   stopping_target   the level its next attempt runs to ("until")
- *   stopping_enter    for each rung its reports have reached, in order; the verdict says what now
- *   stopping_end      when the trial has ended other than by a verdict STOP/FINISH: failed, cancelled,
- * diverged stopping_next_promotion   a slot is free: which paused trial goes on, if any; then
- * stopping_promote stopping_next_prune       trials paused here that can never go on: end them as pruned
- * (until it returns 0)
+ * - stopping_add: when a trial is created (in number order, without gaps)
+ * - stopping_target: the level its next attempt runs to ("until")
+ * - stopping_enter: for each rung its reports have reached, in order; the verdict says what now
+ * - stopping_end: when the trial has ended other than by a verdict STOP or FINISH
+ * - stopping_next_promotion: a slot is free: which paused trial goes on, if any; then stopping_promote
+ * - stopping_next_prune: trials paused that can never go on: end them as pruned (until it returns 0)
  *
- * Recovery: add all trials, replay the entries in the order they were made, each followed by stopping_promote
- * where the trial was let go on from it; then stopping_end and stopping_prune for the trials that ended so.
- * The state is then the one before, for halving in whatever order different trials are replayed. In ASHA
- * stopping a verdict depends on the entries before it: stopping_promote and stopping_prune restore the one
- * that was given.
+ * Recovery: add all trials, replay the entries in the order they were made, each followed by
+ * stopping_promote where the trial was let go on from it; then stopping_end and stopping_prune for the
+ * trials that ended so. The state is then the one before; for halving in whatever order different trials are
+ * replayed. In ASHA stopping a verdict depends on the entries before it: stopping_promote and stopping_prune
+ * restore the one that was given.
  *
  * Cost: O(log n) a call (asha), O(1) amortised and one sort a rung (halving). Memory is taken in stopping_add
  * only. */
@@ -91,9 +90,9 @@ int64_t stopping_target(const struct stopping *stopping, int64_t trial);
 enum stopping_verdict stopping_enter(struct stopping *stopping, int64_t trial, int rung, double value,
                                      double tie);
 
-/* The trial ended without a verdict. `diverged`: it ranks last (NaN) in the rung it was running to, and
- * counts in n there; otherwise it leaves every candidate list and n (crashed, lost, out of memory,
- * cancelled). */
+/* The trial ended without a verdict. `diverged`: it ranks last in the rung it was running to, and counts in n
+ * there. Otherwise (crashed, lost, out of memory, cancelled) it leaves every candidate list and n; in halving
+ * a rung from which it had already been let go on keeps its entry, since that rung is decided once. */
 void stopping_end(struct stopping *stopping, int64_t trial, bool diverged);
 
 /* No further trial will be added (run_cap or the space is used up, or the sweep is draining). */
@@ -102,8 +101,8 @@ void stopping_close(struct stopping *stopping);
 /* The trial that should go on now, or 0. ASHA promotion: from the rung below the top downwards, the best not
  * yet promoted among the best floor(n/eta) of the entries there. When closed, nothing is running (the caller
  * passes running = number of trials running or waiting to run) and no trial has entered the top: the best of
- * the highest rung, again and again. Halving: the members of a complete rung's best max(1, floor(n_k/eta)).
- */
+ * the highest rung, again and again. Halving: the members of a complete rung's best max(1, floor(n_k/eta));
+ * brackets overlap, so new trials may start whenever there is nothing to promote. */
 int64_t stopping_next_promotion(const struct stopping *stopping, int64_t running);
 /* Lets the trial go to its next level, also one that ASHA stopping stopped. Returns that level. */
 int64_t stopping_promote(struct stopping *stopping, int64_t trial);
