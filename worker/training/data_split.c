@@ -43,15 +43,28 @@ static struct drawn *draw(const int32_t *label, int64_t rows, uint64_t seed)
     return order;
 }
 
-/* Gives `wanted` of the rows that still train to `split`, evenly along the order. */
+/* Until every part has taken its rows: not yet given to any. */
+#define PART_FREE SPLIT_COUNT
+
+/* A class that training never sees cannot be learned: its first row is kept from the others. */
+static void keep_classes(unsigned char *part, const struct drawn *order, int64_t rows)
+{
+    for (int64_t i = 0; i < rows; i++)
+        if (i == 0 || order[i].label != order[i - 1].label)
+            part[order[i].row] = SPLIT_TRAIN;
+}
+
+/* Gives `wanted` of the free rows to `split`, evenly along the order. */
 static void take(unsigned char *part, const struct drawn *order, int64_t rows, int64_t wanted,
                  enum split split)
 {
     int64_t left = 0, at = 0;
     for (int64_t i = 0; i < rows; i++)
-        left += part[order[i].row] == SPLIT_TRAIN;
+        left += part[order[i].row] == PART_FREE;
+    if (wanted > left)
+        wanted = left;
     for (int64_t i = 0; i < rows; i++) {
-        if (part[order[i].row] != SPLIT_TRAIN)
+        if (part[order[i].row] != PART_FREE)
             continue;
         /* In double precision: the product of two row counts may leave 64 bits before it leaves memory. */
         double before = floor((double)at * (double)wanted / (double)left);
@@ -59,18 +72,6 @@ static void take(unsigned char *part, const struct drawn *order, int64_t rows, i
         at++;
         if (after > before)
             part[order[i].row] = (unsigned char)split;
-    }
-}
-
-/* A class that training never sees cannot be learned: its first row comes back. */
-static void keep_classes(unsigned char *part, const struct drawn *order, int64_t rows)
-{
-    for (int64_t from = 0, to; from < rows; from = to) {
-        bool trains = false;
-        for (to = from; to < rows && order[to].label == order[from].label; to++)
-            trains = trains || part[order[to].row] == SPLIT_TRAIN;
-        if (!trains)
-            part[order[from].row] = SPLIT_TRAIN;
     }
 }
 
@@ -83,20 +84,22 @@ int split_rows(unsigned char *part, const int32_t *label, int64_t classes, int64
     struct drawn *order = draw(label, rows, seed);
     if (!order)
         return error_set(err, ERROR_MEMORY, "no memory to split %lld rows", (long long)rows);
-    memset(part, SPLIT_TRAIN, (size_t)rows);
-    take(part, order, rows, llround((double)rows * test), SPLIT_TEST);
-    take(part, order, rows, llround((double)rows * validation), SPLIT_VALIDATION);
+    memset(part, PART_FREE, (size_t)rows);
     if (classes > 0)
         keep_classes(part, order, rows);
+    take(part, order, rows, llround((double)rows * test), SPLIT_TEST);
+    take(part, order, rows, llround((double)rows * validation), SPLIT_VALIDATION);
     free(order);
     int64_t count[SPLIT_COUNT] = {0};
-    for (int64_t row = 0; row < rows; row++)
+    for (int64_t row = 0; row < rows; row++) {
+        if (part[row] == PART_FREE)
+            part[row] = SPLIT_TRAIN;
         count[part[row]]++;
+    }
     if (count[SPLIT_TRAIN] < 2 || count[SPLIT_VALIDATION] < 1 || (test > 0 && count[SPLIT_TEST] < 1))
         return error_set(err, ERROR_USAGE,
                          "too few rows: %lld give %lld for training, %lld for validation and %lld for the "
-                         "test; expected at "
-                         "least 2, 1 and %d",
+                         "test; expected at least 2, 1 and %d",
                          (long long)rows, (long long)count[SPLIT_TRAIN], (long long)count[SPLIT_VALIDATION],
                          (long long)count[SPLIT_TEST], test > 0 ? 1 : 0);
     return 0;

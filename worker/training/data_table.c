@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CSV_FIELD_BEGUN                                                                                      \
+    2                /* struct csv_parser's pstate within a field; csv.h has the member but not the names */
 #define NAMED_ROWS 3 /* ragged rows listed one by one in a message; the rest is counted */
 
 struct parse {
@@ -188,7 +190,7 @@ static void on_line(int byte, void *user)
 static int run_parser(struct parse *parse, const char *bytes, size_t size, struct error *err)
 {
     struct csv_parser parser;
-    if (csv_init(&parser, CSV_REPALL_NL | CSV_STRICT_FINI) != 0)
+    if (csv_init(&parser, CSV_REPALL_NL) != 0)
         return error_set(err, ERROR_MEMORY, "%s: no memory to read it", parse->table->label);
     csv_set_delim(&parser, (unsigned char)parse->table->delimiter);
     csv_set_blk_size(&parser, 4096);
@@ -201,16 +203,19 @@ static int run_parser(struct parse *parse, const char *bytes, size_t size, struc
         if (done != count)
             parse->out_of_memory = true;
     }
-    bool open_quote = false;
+    /* libcsv would take the rest of the file for the field and say nothing, but in its strict mode, which
+     * refuses `5" disk`. */
+    bool open_quote = parser.quoted && parser.pstate == CSV_FIELD_BEGUN;
+    int64_t open_line = parse->fields ? parse->row_line : parse->line;
     if (!parse->out_of_memory && csv_fini(&parser, on_field, on_line, parse) != 0)
-        open_quote = csv_error(&parser) == CSV_EPARSE;
+        parse->out_of_memory = true;
     csv_free(&parser);
     if (parse->out_of_memory)
         return error_set(err, ERROR_MEMORY, "%s: no memory to hold the table", parse->table->label);
     if (open_quote)
         return error_set(err, ERROR_USAGE,
                          "%s:%lld: a quoted field is never closed; found the end of the file",
-                         parse->table->label, (long long)(parse->fields ? parse->row_line : parse->line));
+                         parse->table->label, (long long)open_line);
     return 0;
 }
 
