@@ -54,8 +54,15 @@ json_t *store_leaderboard(struct store *store, const char *sweep_id, const struc
  *  "attempts":[{"attempt","worker","device","start","until","started_ms","ended_ms","outcome","error","seconds"}]}
  */
 json_t *store_trial(struct store *store, const char *sweep_id, int64_t trial, struct error *err);
-/* [{"name","id","state","method","metric","trials","completed","stopped","failed","best","created_ms","ended_ms","final"}],
+/* `parameters`: names of those that are searched (not constant); best: the best objective.
+ * [{"name","id","state","method","metric","goal","parameters","trials","completed","stopped","failed","best","best_trial","created_ms","ended_ms","final"}],
  * newest first */
 json_t *store_list(struct store *store, struct error *err);
+/* The body of MESSAGE_ANSWER to a MESSAGE_QUERY, and what the commands ask of a file. query: "leaderboard"
+ * with body
+ * {"sweep","where","sort","top"}, "show" with {"sweep","trial"}, "list" with any. A sweep (name or id) left
+ * out is `sweep_id`, NULL the newest. ERROR_USAGE: no such query, sweep or trial. */
+json_t *store_answer(struct store *store, const char *sweep_id, const char *query, const json_t *body,
+                     struct error *err);
 
 #endif

@@ -69,6 +69,9 @@ void cursor_end(struct cursor *cursor);
 int store_begin(struct store *store, bool write, struct error *err);
 int store_end(struct store *store, bool keep, struct error *err);
 
+/* ERROR_USAGE: the sweep asked for (NULL: the newest) is not there. */
+int store_no_sweep(struct store *store, const char *asked, struct error *err);
+
 /* One row of the statements that select them; the cursor keeps failures. */
 struct sweep_record;
 struct trial_record;

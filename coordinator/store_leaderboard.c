@@ -230,7 +230,7 @@ json_t *store_leaderboard(struct store *store, const char *sweep_id, const struc
     }
     int found = store_find_sweep(store, sweep_id, &sweep, err);
     if (found == 0) {
-        error_set(err, ERROR_USAGE, "database %s has no sweep %s", store->path, sweep_id);
+        store_no_sweep(store, sweep_id, err);
     }
     if (found == 1 && filter_compile(&filter, store, sweep.id, query, err) == 0) {
         rows = board_rows(store, &sweep, query, &filter, err);

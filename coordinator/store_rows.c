@@ -333,12 +333,19 @@ int store_find_sweep(struct store *store, const char *name_or_id, struct sweep_r
     return result;
 }
 
+int store_no_sweep(struct store *store, const char *asked, struct error *err)
+{
+    return asked != NULL
+               ? error_set(err, ERROR_USAGE, "database %s has no sweep %.100s; rung list shows them",
+                           store->path, asked)
+               : error_set(err, ERROR_USAGE, "database %s has no sweep yet", store->path);
+}
+
 static int load_all(struct store *store, const char *sweep_id, struct snapshot *snapshot, struct error *err)
 {
     int found = store_find_sweep(store, sweep_id, &snapshot->sweep, err);
     if (found <= 0) {
-        return found == 0 ? error_set(err, ERROR_USAGE, "database %s has no sweep %s", store->path, sweep_id)
-                          : -1;
+        return found == 0 ? store_no_sweep(store, sweep_id, err) : -1;
     }
     const char *id = snapshot->sweep.id;
     if (load_rows(store, id, STATEMENT_GET_TRIALS, get_trial, sizeof *snapshot->trials, &snapshot->trials,

@@ -167,22 +167,31 @@ static int add_rows(json_t *object, const char *key, json_t *rows, struct error 
 json_t *store_trial(struct store *store, const char *sweep_id, int64_t trial, struct error *err)
 {
     json_t *object = NULL;
+    struct record sweep = {.type = RECORD_SWEEP};
     if (store_begin(store, false, err) != 0) {
         return NULL;
     }
-    int result = get_trial(store, sweep_id, trial, &object, err);
+    int result = store_find_sweep(store, sweep_id, &sweep.sweep, err);
+    const char *id = sweep.sweep.id;
     if (result == 0) {
-        result = error_set(err, ERROR_USAGE, "sweep %s has no trial %lld", sweep_id, (long long)trial);
+        result = store_no_sweep(store, sweep_id, err);
     } else if (result == 1) {
-        result = add_rows(object, "curve",
-                          trial_rows(store, sweep_id, trial, STATEMENT_GET_CURVE, get_report, err), err);
+        result = get_trial(store, id, trial, &object, err);
+        if (result == 0) {
+            result =
+                error_set(err, ERROR_USAGE, "sweep %s has no trial %lld", sweep.sweep.name, (long long)trial);
+        }
+    }
+    if (result == 1) {
+        result = add_rows(object, "curve", trial_rows(store, id, trial, STATEMENT_GET_CURVE, get_report, err),
+                          err);
     }
     if (result == 0) {
-        result =
-            add_rows(object, "attempts",
-                     trial_rows(store, sweep_id, trial, STATEMENT_GET_TRIAL_ATTEMPTS, get_attempt, err), err);
+        result = add_rows(object, "attempts",
+                          trial_rows(store, id, trial, STATEMENT_GET_TRIAL_ATTEMPTS, get_attempt, err), err);
     }
     store_end(store, false, NULL);
+    record_release(&sweep);
     if (result != 0) {
         json_decref(object);
         return NULL;
