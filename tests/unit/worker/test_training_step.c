@@ -1,0 +1,195 @@
+/* What holds for a step whatever the model: micro batches, short batches, dropout by position, the short way
+ * through memory. */
+#include "training_fixture.h"
+
+#include "worker/training/random.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ROWS 37
+#define FEATURES 9
+#define CLASSES 4
+#define SEED 71
+
+static float x[ROWS * FEATURES];
+static int32_t label[ROWS];
+
+static int make_rows(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < ROWS * FEATURES; i++)
+        x[i] = 2 * random_value(SEED, i);
+    for (int i = 0; i < ROWS; i++)
+        label[i] = i * 7 % CLASSES;
+    return 0;
+}
+
+static struct training_settings mlp_settings(double dropout, int64_t micro_batch)
+{
+    struct training_settings settings = plain_settings(ROWS);
+
+    settings.hidden_count = 2;
+    settings.hidden[0] = 24;
+    settings.hidden[1] = 18;
+    settings.activation = ACTIVATION_GELU;
+    settings.dropout = dropout;
+    settings.micro_batch = micro_batch;
+    return settings;
+}
+
+static void bed_classify(struct training_bed *bed, double dropout, int64_t micro_batch)
+{
+    struct training_settings settings = mlp_settings(dropout, micro_batch);
+    bed_init(bed, &settings, ROWS, FEATURES, CLASSES, x, label, NULL, SEED);
+}
+
+static double largest_difference(const real *a, const real *b, int64_t count)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)a[i] - (double)b[i]));
+    return largest;
+}
+
+/* Dropout too: masks go by the position in the effective batch. A mask that differed would show as about
+ * 0.01. */
+static void test_accumulation_gives_the_whole_batch_gradient(void **state)
+{
+    (void)state;
+    for (int64_t micro = 1; micro < ROWS; micro += 5) {
+        struct training_bed whole, cut;
+        bed_classify(&whole, 0.3, 0);
+        bed_classify(&cut, 0.3, micro);
+        double loss = bed_gradient(&whole, 0, ROWS, 11), cut_loss = bed_gradient(&cut, 0, ROWS, 11);
+        assert_true(fabs(loss - cut_loss) < 1e-6);
+        assert_true(largest_difference(whole.memory.gradients, cut.memory.gradients, whole.model.parameters) <
+                    1e-6);
+        bed_release(&whole);
+        bed_release(&cut);
+    }
+}
+
+/* The gradient of 30 rows and that of the other 7 are each a mean over their own rows. */
+static void test_short_batch_is_a_mean_over_its_own_rows(void **state)
+{
+    struct training_bed all, most, rest;
+    double difference = 0;
+
+    (void)state;
+    bed_classify(&all, 0, 0);
+    bed_classify(&most, 0, 4);
+    bed_classify(&rest, 0, 0);
+    double loss = bed_gradient(&all, 0, ROWS, 0);
+    double parts = (30 * bed_gradient(&most, 0, 30, 0) + 7 * bed_gradient(&rest, 30, 7, 0)) / ROWS;
+    assert_true(fabs(loss - parts) < 1e-6);
+    for (int64_t i = 0; i < all.model.parameters; i++)
+        difference =
+            fmax(difference, fabs(all.memory.gradients[i] -
+                                  (30 * most.memory.gradients[i] + 7 * rest.memory.gradients[i]) / ROWS));
+    assert_true(difference < 1e-6);
+    bed_release(&all);
+    bed_release(&most);
+    bed_release(&rest);
+}
+
+static void test_dropout_differs_between_steps_layers_and_seeds(void **state)
+{
+    struct training_bed bed;
+    real first[ROWS * 18], *mask[2];
+
+    (void)state;
+    bed_classify(&bed, 0.5, 0);
+    mask[0] = bed.memory.activations.mask[0];
+    mask[1] = bed.memory.activations.mask[1];
+    bed_gradient(&bed, 0, ROWS, 3);
+    memcpy(first, mask[1], sizeof(first));
+    assert_memory_not_equal(mask[0], mask[1], sizeof(first));
+    bed_gradient(&bed, 0, ROWS, 3);
+    assert_memory_equal(first, mask[1], sizeof(first));
+    bed_gradient(&bed, 0, ROWS, 4);
+    assert_memory_not_equal(first, mask[1], sizeof(first));
+    bed.plan.seed++;
+    bed_gradient(&bed, 0, ROWS, 3);
+    assert_memory_not_equal(first, mask[1], sizeof(first));
+    bed_release(&bed);
+}
+
+static void test_evaluation_knows_no_dropout(void **state)
+{
+    struct training_bed with, without;
+    const real *outputs[2];
+
+    (void)state;
+    bed_classify(&with, 0.5, 0);
+    bed_classify(&without, 0, 0);
+    step_evaluate(&with.plan, &with.plan.rows, 2, 20);
+    step_evaluate(&without.plan, &without.plan.rows, 2, 20);
+    outputs[0] = model_outputs(&with.model, &with.memory.activations);
+    outputs[1] = model_outputs(&without.model, &without.memory.activations);
+    assert_memory_equal(outputs[0], outputs[1], 20 * CLASSES * sizeof(real));
+    bed_release(&with);
+    bed_release(&without);
+}
+
+static void test_weight_decay_spares_biases(void **state)
+{
+    struct training_settings settings = mlp_settings(0, 0);
+    struct training_bed bed;
+
+    (void)state;
+    for (int optimizer = OPTIMIZER_SGD; optimizer <= OPTIMIZER_ADAMW; optimizer++) {
+        settings.optimizer = (enum optimizer_kind)optimizer;
+        settings.weight_decay = 0.5;
+        bed_init(&bed, &settings, ROWS, FEATURES, CLASSES, x, label, NULL, SEED);
+        real weight = bed.memory.parameters[0], bias = bed.memory.parameters[bed.model.weights];
+        memset(bed.memory.gradients, 0, (size_t)bed.model.parameters * sizeof(real));
+        if (settings.optimizer == OPTIMIZER_SGD) {
+            struct sgd_step step = {.learning_rate = 0.1, .weight_decay = 0.5};
+            bed.device->operations->sgd(bed.device, (struct lanes){.count = 1}, bed.memory.parameters,
+                                        bed.memory.gradients, NULL, bed.model.parameters, bed.model.weights,
+                                        &step);
+        } else {
+            struct adamw_step step = {0.1, 0.9, 0.999, 1e-8, 0.5, 1};
+            bed.device->operations->adamw(bed.device, (struct lanes){.count = 1}, bed.memory.parameters,
+                                          bed.memory.gradients, bed.memory.moments[0], bed.memory.moments[1],
+                                          bed.model.parameters, bed.model.weights, &step);
+        }
+        assert_true(fabs(bed.memory.parameters[0] - 0.95 * weight) < 1e-7);
+        assert_true(bed.memory.parameters[bed.model.weights] == bias);
+        bed_release(&bed);
+    }
+}
+
+static void test_memory_size_is_what_is_allocated(void **state)
+{
+    struct training_settings settings = mlp_settings(0.1, 8);
+    struct training_bed bed;
+
+    (void)state;
+    settings.objective_best = true;
+    settings.optimizer = OPTIMIZER_ADAMW;
+    bed_init(&bed, &settings, ROWS, FEATURES, CLASSES, x, label, NULL, SEED);
+    assert_int_equal(bed.memory.size, memory_size(&bed.model, &settings, TASK_CLASSIFICATION, ROWS, ROWS));
+    assert_true((char *)bed.memory.loss + sizeof(double) <= (char *)bed.memory.block + bed.memory.size);
+    bed_release(&bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accumulation_gives_the_whole_batch_gradient),
+        cmocka_unit_test(test_short_batch_is_a_mean_over_its_own_rows),
+        cmocka_unit_test(test_dropout_differs_between_steps_layers_and_seeds),
+        cmocka_unit_test(test_evaluation_knows_no_dropout),
+        cmocka_unit_test(test_weight_decay_spares_biases),
+        cmocka_unit_test(test_memory_size_is_what_is_allocated),
+    };
+    return cmocka_run_group_tests(tests, make_rows, NULL);
+}
