@@ -196,7 +196,7 @@ static int effects_perform(struct server *server, struct error *err)
 
 static int interrupt_if_asked(struct server *server, struct error *err)
 {
-    if (server->interrupted || atomic_load(&server->stop_level) == 0) {
+    if (server->interrupted || atomic_load(&server->stop_level) != 1) {
         return 0;
     }
     server->interrupted = true;

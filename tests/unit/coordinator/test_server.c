@@ -1,0 +1,383 @@
+/* The server over real sockets and a real database: a sweep from hello to drain, restarts in the middle, a
+ * disk that fails, and every way in which a sweep must not begin. */
+#include "base/clock.h"
+#include "base/files.h"
+#include "tests/support/vfs.h"
+#include "tests/unit/coordinator/server_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static void join_sweep(struct server_fixture *fixture)
+{
+    worker_connect(fixture, fixture->address);
+    say_hello(fixture, NULL, 0);
+    hear_and_forget(fixture, MESSAGE_WELCOME);
+}
+
+static void run_to_the_end(struct server_fixture *fixture, int64_t first, int64_t last)
+{
+    for (int64_t trial = first; trial <= last; trial++) {
+        assert_int_equal(begin_trial(fixture), trial);
+        finish_trial(fixture, trial, 1, 1);
+    }
+    hear_and_forget(fixture, MESSAGE_DRAIN);
+    say(fixture, MESSAGE_BYE);
+    assert_int_equal(server_join(fixture), 0);
+}
+
+static json_t *leaderboard_of(struct server_fixture *fixture)
+{
+    struct error err = {0};
+    struct leaderboard_query query = {0};
+    struct store *store = store_open(fixture->db, STORE_READ, NULL, &err);
+    assert_non_null(store);
+    json_t *rows = store_leaderboard(store, server_sweep_id(fixture->server), &query, &err);
+    store_close(store);
+    assert_non_null(rows);
+    return rows;
+}
+
+static void a_sweep_runs_to_its_end(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct message welcome;
+    server_start(fixture);
+    assert_int_equal(strlen(server_sweep_id(fixture->server)), 8);
+    assert_string_equal(server_address(fixture->server, 0), fixture->address);
+    assert_null(server_address(fixture->server, 1));
+
+    worker_connect(fixture, fixture->address);
+    say_hello(fixture, NULL, 0);
+    hear(fixture, MESSAGE_WELCOME, &welcome);
+    assert_string_equal(welcome.sweep, server_sweep_id(fixture->server));
+    assert_string_equal(welcome.sweep_name, "tiny");
+    assert_string_equal(welcome.metric, "accuracy");
+    assert_string_equal(welcome.seed, "7");
+    assert_int_equal(json_get_integer(welcome.train, "epochs", 0), 1);
+    assert_int_equal(welcome.blob_port, 0);
+    assert_non_null(strstr(welcome.blob_endpoint, "/socket-blobs"));
+    message_release(&welcome);
+    run_to_the_end(fixture, 1, 3);
+
+    assert_true(server_has_ranked_trial(fixture->server));
+    json_t *rows = leaderboard_of(fixture);
+    assert_int_equal(json_array_size(rows), 3);
+    assert_int_equal(json_get_integer(json_array_get(rows, 0), "trial", 0), 3);
+    assert_string_equal(json_get_string(json_array_get(rows, 2), "state", ""), "completed");
+    json_decref(rows);
+}
+
+/* The process dies in the middle of a trial; the next one meets a worker that never stopped. */
+static void a_sweep_goes_on_after_a_restart(void **state)
+{
+    struct server_fixture *fixture = *state;
+    char id[SWEEP_ID_SIZE];
+    struct message message;
+    server_start(fixture);
+    memcpy(id, server_sweep_id(fixture->server), sizeof id);
+    join_sweep(fixture);
+    assert_int_equal(begin_trial(fixture), 1);
+    finish_trial(fixture, 1, 1, 1);
+    assert_int_equal(begin_trial(fixture), 2);
+    say_report(fixture, 2, 1, 1, 1, 0.9);
+    hear_and_forget(fixture, MESSAGE_ACKNOWLEDGE);
+    server_request_stop(fixture->server, 2);
+    assert_int_equal(server_join(fixture), 1);
+    server_end(fixture);
+
+    fixture->settings.resume = true;
+    server_start(fixture);
+    assert_string_equal(server_sweep_id(fixture->server), id);
+    struct running_attempt running = {.trial = 2, .attempt = 1, .sequence = 1};
+    say_heartbeat(fixture, &running, 1);
+    hear(fixture, MESSAGE_ERROR, &message);
+    assert_string_equal(message.code, "unknown_session");
+    message_release(&message);
+    say_hello(fixture, &running, 1);
+    hear_and_forget(fixture, MESSAGE_WELCOME);
+    say_ended(fixture, 2, 1, 2, OUTCOME_FINISHED, 1);
+    hear(fixture, MESSAGE_ACKNOWLEDGE, &message);
+    assert_int_equal(message.trial, 2);
+    assert_int_equal(message.sequence, 2);
+    message_release(&message);
+    run_to_the_end(fixture, 3, 3);
+    json_t *rows = leaderboard_of(fixture);
+    assert_int_equal(json_array_size(rows), 3);
+    assert_int_equal(json_get_integer(json_array_get(rows, 0), "trial", 0), 2);
+    assert_int_equal(json_get_integer(json_array_get(rows, 0), "attempts", 0), 1);
+    json_decref(rows);
+}
+
+static void nothing_is_said_before_it_is_durable(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct test_vfs *vfs = test_vfs_create("failing");
+    struct message message;
+    fixture->settings.vfs = "failing";
+    server_start(fixture);
+    join_sweep(fixture);
+    assert_int_equal(begin_trial(fixture), 1);
+
+    test_vfs_fail_from(vfs, TEST_VFS_WRITE | TEST_VFS_SYNC, 1, TEST_VFS_FAULT_FULL);
+    say_report(fixture, 1, 1, 1, 1, 0.25);
+    say_ended(fixture, 1, 1, 2, OUTCOME_FINISHED, 1);
+    hear_nothing(fixture, 700);
+    assert_true(test_vfs_failed(vfs));
+    test_vfs_fail(vfs, 0, 0, TEST_VFS_FAULT_IO);
+    hear(fixture, MESSAGE_ACKNOWLEDGE, &message);
+    assert_int_equal(message.sequence, 1);
+    message_release(&message);
+    hear(fixture, MESSAGE_ACKNOWLEDGE, &message);
+    assert_int_equal(message.sequence, 2);
+    message_release(&message);
+    run_to_the_end(fixture, 2, 3);
+    server_end(fixture);
+    test_vfs_destroy(vfs);
+}
+
+/* While the disk is full there is nothing to wait for but the disk. */
+static void a_full_disk_does_not_keep_the_server(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct test_vfs *vfs = test_vfs_create("full");
+    fixture->settings.vfs = "full";
+    server_start(fixture);
+    join_sweep(fixture);
+    assert_int_equal(begin_trial(fixture), 1);
+    test_vfs_fail_from(vfs, TEST_VFS_WRITE | TEST_VFS_SYNC, 1, TEST_VFS_FAULT_FULL);
+    say_report(fixture, 1, 1, 1, 1, 0.25);
+    hear_nothing(fixture, 100);
+    server_request_stop(fixture->server, 2);
+    assert_int_equal(server_join(fixture), -1);
+    assert_int_equal(fixture->run_error.code, ERROR_RESOURCE);
+    assert_non_null(strstr(fixture->run_error.message, "disk is full"));
+    test_vfs_fail(vfs, 0, 0, TEST_VFS_FAULT_IO);
+    server_end(fixture);
+    test_vfs_destroy(vfs);
+}
+
+static void an_interrupted_worker_hands_back(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct message message;
+    server_start(fixture);
+    join_sweep(fixture);
+    assert_int_equal(begin_trial(fixture), 1);
+    server_request_stop(fixture->server, 1);
+    hear(fixture, MESSAGE_DRAIN, &message);
+    assert_true(message.now);
+    message_release(&message);
+    hear_nothing(fixture, 100);
+    say_ended(fixture, 1, 1, 1, OUTCOME_INTERRUPTED, 0);
+    assert_int_equal(server_join(fixture), 1);
+    hear_and_forget(fixture, MESSAGE_ACKNOWLEDGE);
+    server_end(fixture);
+
+    fixture->settings.resume = true;
+    server_start(fixture);
+    join_sweep(fixture);
+    say_ready(fixture);
+    hear(fixture, MESSAGE_ASSIGN, &message);
+    assert_int_equal(message.trials[0].trial, 1);
+    assert_int_equal(message.trials[0].attempt, 2);
+    message_release(&message);
+}
+
+static void an_idle_server_stops_at_once(void **state)
+{
+    struct server_fixture *fixture = *state;
+    server_start(fixture);
+    int64_t start_ns = clock_now().monotonic_ns;
+    server_request_stop(fixture->server, 1);
+    assert_int_equal(server_join(fixture), 1);
+    assert_true(clock_now().monotonic_ns - start_ns < NS_PER_SECOND);
+}
+
+/* ---- what must not begin ---- */
+
+static void a_name_belongs_to_one_sweep(void **state)
+{
+    struct server_fixture *fixture = *state;
+    server_start(fixture);
+    join_sweep(fixture);
+    assert_int_equal(begin_trial(fixture), 1);
+    server_request_stop(fixture->server, 2);
+    server_end(fixture);
+
+    struct error err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "--resume"));
+    assert_non_null(strstr(err.message, "--name"));
+
+    fixture->settings.resume = true;
+    spec_make(fixture, "tiny", 3, 2);
+    err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "epochs"));
+
+    spec_make(fixture, "other", 3, 1);
+    err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "no sweep other"));
+
+    /* One more trial than before is no other sweep. */
+    spec_make(fixture, "tiny", 2, 1);
+    server_start(fixture);
+    endpoint_destroy(fixture->worker);
+    fixture->worker = NULL;
+    worker_connect(fixture, fixture->address);
+    struct running_attempt running = {.trial = 1, .attempt = 1};
+    say_hello(fixture, &running, 1);
+    hear_and_forget(fixture, MESSAGE_WELCOME);
+    finish_trial(fixture, 1, 1, 1);
+    run_to_the_end(fixture, 2, 2);
+    server_end(fixture);
+
+    err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "has finished; choose another --name"));
+    fixture->settings.resume = false;
+    err = server_refused(fixture);
+    assert_non_null(strstr(err.message, "has finished; choose another --name"));
+}
+
+static void a_failed_start_leaves_nothing(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct error err = {0};
+    struct endpoint *other = endpoint_bind(fixture->bus, "tcp://127.0.0.1:*", &err);
+    assert_non_null(other);
+    fixture->binds[1] = endpoint_address(other);
+    err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_RESOURCE);
+    assert_non_null(strstr(err.message, "in use"));
+    assert_false(file_exists(fixture->db));
+    endpoint_destroy(other);
+
+    fixture->binds[1] = NULL;
+    fixture->settings.data_path = "/nowhere/data.csv";
+    err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_RESOURCE);
+    fixture->settings.data_path = NULL;
+    server_start(fixture); /* no sweep of that name was left behind */
+}
+
+static void a_database_has_one_coordinator(void **state)
+{
+    struct server_fixture *fixture = *state;
+    char other[128];
+    const char *binds[] = {other, NULL};
+    server_start(fixture);
+    snprintf(other, sizeof other, "ipc://%s/other", fixture->folder);
+    fixture->settings.binds = binds;
+    struct error err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_RESOURCE);
+    fixture->settings.binds = fixture->binds;
+}
+
+/* ---- other callers ---- */
+
+static void questions_are_answered(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct message query, answer;
+    server_start(fixture);
+    join_sweep(fixture);
+    finish_trial(fixture, begin_trial(fixture), 1, 1);
+
+    message_init(&query, MESSAGE_QUERY);
+    query.query = "leaderboard";
+    worker_say(fixture, &query);
+    hear(fixture, MESSAGE_ANSWER, &answer);
+    assert_null(answer.error);
+    assert_int_equal(json_array_size(answer.body), 1);
+    message_release(&answer);
+
+    query.query = "show";
+    query.body = json_pack("{s:s, s:i}", "sweep", "tiny", "trial", 1);
+    worker_say(fixture, &query);
+    hear(fixture, MESSAGE_ANSWER, &answer);
+    assert_int_equal(json_array_size(json_object_get(answer.body, "curve")), 1);
+    message_release(&answer);
+
+    query.query = "list";
+    worker_say(fixture, &query);
+    hear(fixture, MESSAGE_ANSWER, &answer);
+    assert_string_equal(json_get_string(json_array_get(answer.body, 0), "name", ""), "tiny");
+    message_release(&answer);
+    json_decref(query.body);
+
+    query.query = "leaderboard";
+    query.body = json_pack("{s:s}", "sweep", "nobody");
+    worker_say(fixture, &query);
+    hear(fixture, MESSAGE_ANSWER, &answer);
+    assert_null(answer.body);
+    assert_non_null(strstr(answer.error, "nobody"));
+    message_release(&answer);
+    json_decref(query.body);
+
+    query.query = "fortune";
+    query.body = NULL;
+    worker_say(fixture, &query);
+    hear(fixture, MESSAGE_ANSWER, &answer);
+    assert_non_null(strstr(answer.error, "fortune"));
+    message_release(&answer);
+
+    say(fixture, MESSAGE_STATUS);
+    hear(fixture, MESSAGE_ANSWER, &answer);
+    assert_int_equal(json_get_integer(json_object_get(answer.body, "trials"), "completed", 0), 1);
+    message_release(&answer);
+}
+
+static void what_does_not_belong_is_refused(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct message message;
+    char hash[SHA256_TEXT];
+    server_start(fixture);
+    join_sweep(fixture);
+    sha256_bytes("", 0, hash);
+    message_init(&message, MESSAGE_FETCH);
+    message.checkpoint = hash;
+    worker_say(fixture, &message);
+    hear(fixture, MESSAGE_ERROR, &message);
+    assert_string_equal(message.code, "malformed");
+    message_release(&message);
+
+    /* An encoder that writes what a decoder refuses: no session. */
+    message_init(&message, MESSAGE_HELLO);
+    message.worker = "w";
+    message.session = "short";
+    worker_say(fixture, &message);
+    hear(fixture, MESSAGE_ERROR, &message);
+    assert_string_equal(message.code, "malformed");
+    assert_non_null(strstr(message.error, "session"));
+    message_release(&message);
+    run_to_the_end(fixture, 1, 3);
+}
+
+int main(void)
+{
+#define TEST(function)                                                                                       \
+    cmocka_unit_test_setup_teardown(function, server_fixture_setup, server_fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_sweep_runs_to_its_end),
+        TEST(a_sweep_goes_on_after_a_restart),
+        TEST(nothing_is_said_before_it_is_durable),
+        TEST(a_full_disk_does_not_keep_the_server),
+        TEST(an_interrupted_worker_hands_back),
+        TEST(an_idle_server_stops_at_once),
+        TEST(a_name_belongs_to_one_sweep),
+        TEST(a_failed_start_leaves_nothing),
+        TEST(a_database_has_one_coordinator),
+        TEST(questions_are_answered),
+        TEST(what_does_not_belong_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
