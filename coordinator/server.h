@@ -1,5 +1,6 @@
-/* The server: one loop that joins engine, store and sockets. A turn: drain the sockets (at most 1,000 messages), handle
- * them, commit all records in ONE transaction, then send. Blobs are served by a second socket on a thread of their own. */
+/* The server: one loop that joins engine, store and sockets. A turn: drain the sockets (at most 1,000
+ * messages), handle them, commit all records in ONE transaction, then send. Blobs are served by a second
+ * socket on a thread of their own. */
 #ifndef RUNG_COORDINATOR_SERVER_H
 #define RUNG_COORDINATOR_SERVER_H
 
@@ -11,14 +12,14 @@
 #include "wire/socket.h"
 
 struct server_settings {
-    const struct spec *spec;        /* borrowed */
-    const char *db;                 /* path of the database */
-    const char *const *binds;       /* addresses, NULL-terminated: "tcp://127.0.0.1:7155", "ipc://..." */
+    const struct spec *spec;         /* borrowed */
+    const char *db;                  /* path of the database */
+    const char *const *binds;        /* addresses, NULL-terminated: "tcp://127.0.0.1:7155", "ipc://..." */
     const struct security *security; /* NULL: insecure or ipc only */
-    const char *data_path;          /* data file to publish as a blob (train.data.path), NULL: none */
-    bool resume;                    /* continue the stored sweep of that name */
+    const char *data_path;           /* data file to publish as a blob (train.data.path), NULL: none */
+    bool resume;                     /* continue the stored sweep of that name */
     bool linger;
-    const char *vfs;                /* SQLite VFS, NULL */
+    const char *vfs; /* SQLite VFS, NULL */
     const struct log *log;
     /* Called between turns at most 10 times a second, and once at the end (progress display); may be NULL. */
     void (*progress_f)(void *user, const struct engine_counts *counts, const struct engine *engine);
@@ -26,7 +27,8 @@ struct server_settings {
 };
 
 struct server;
-/* Opens the store, creates or resumes the sweep, binds the sockets. Errors carry the exit code of DESIGN section 5. */
+/* Opens the store, creates or resumes the sweep, binds the sockets. Errors carry the exit code of DESIGN
+ * section 5. */
 struct server *server_create(const struct server_settings *settings, struct error *err);
 /* The address workers connect to (the i-th bind, with its real port); borrowed; NULL past the end. */
 const char *server_address(const struct server *server, size_t index);
