@@ -128,9 +128,14 @@ static json_t *read_path(struct reader *reader, const struct setting *setting, c
     return value;
 }
 
+/* true and false are words too where a choice has them (header: true). */
 static json_t *read_word(struct reader *reader, const struct setting *setting, const struct node *node,
                          const char *key)
 {
+    const char *boolean = node->boolean ? "true" : "false";
+    if (node->kind == NODE_BOOLEAN && word_is_in(boolean, setting->choices)) {
+        return json_string(boolean);
+    }
     int choice = read_choice(reader, node, key, setting->choices);
     return choice < 0 ? NULL : json_string(setting->choices[choice]);
 }

@@ -76,7 +76,7 @@ static void read_rungs(struct reader *reader, const struct node *map, int64_t li
     stopping->max_iter = limit > 0 ? limit : 1;
     stopping->eta = 3;
     bool good = !max || read_integer(reader, max, max_key, 1, INFINITY, &stopping->max_iter);
-    if (!max && limit == 0) {
+    if (!max && limit == 0 && !json_object_get(reader->spec->train, "epochs")) {
         problem_at(reader, map, max_key, "found nothing, accepted an integer >= 1");
     } else if (good && max && limit > 0 && stopping->max_iter > limit) {
         problem_found(reader, max, max_key, "at most train.epochs, which is %lld", (long long)limit);

@@ -73,7 +73,12 @@ static void problem_unknown(struct reader *reader, const struct node *key, const
         }
     }
     nearest = nearest ? nearest : own;
-    problem_at(reader, key, length ? group : "train", "found \"%.60s\", accepted %s%s%s%s", key->text,
+    if (nearest && length > 0 && strncmp(nearest, group, length) == 0 && nearest[length] == '.') {
+        nearest += length + 1;
+    }
+    char where[KEY_SIZE + 8];
+    snprintf(where, sizeof where, "train%s%s", length ? "." : "", group);
+    problem_at(reader, key, where, "found \"%.60s\", accepted %s%s%s%s", key->text,
                text.data ? text.data : "", nearest ? " (did you mean " : "", nearest ? nearest : "",
                nearest ? "?)" : "");
     text_release(&text);
