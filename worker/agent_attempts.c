@@ -226,7 +226,7 @@ static void attempt_append(struct agent *agent, struct attempt *attempt, struct 
     }
 }
 
-void attempt_report(struct agent *agent, struct attempt *attempt, json_t *line)
+void attempt_take_report(struct agent *agent, struct attempt *attempt, json_t *line)
 {
     json_t *metrics = json_object_get(line, "metrics");
     struct message message;

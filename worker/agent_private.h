@@ -159,7 +159,7 @@ void agent_interrupt(struct agent *agent);
 void agent_assign(struct agent *agent, const struct message *message);
 void agent_acknowledge(struct agent *agent, const struct message *message);
 struct attempt *agent_find_attempt(const struct agent *agent, int64_t trial, int64_t number);
-void attempt_report(struct agent *agent, struct attempt *attempt, json_t *line);
+void attempt_take_report(struct agent *agent, struct attempt *attempt, json_t *line);
 /* The runner's "ended". */
 void attempt_runner_ended(struct agent *agent, struct attempt *attempt, json_t *line);
 /* The attempt is over as `outcome`; `error` may be NULL. Frees its slot. */

@@ -201,7 +201,7 @@ static void slot_take(struct agent *agent, struct slot *slot, json_t *line)
     if (ended) {
         attempt_runner_ended(agent, attempt, line);
     } else if (strcmp(type, "report") == 0) {
-        attempt_report(agent, attempt, line);
+        attempt_take_report(agent, attempt, line);
     }
 }
 

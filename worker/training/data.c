@@ -229,7 +229,7 @@ static int load_table(struct table *table, const struct options *options, json_t
         return -1;
     if (table_name_columns(table, options->header, json_string_value(options->target), notes, err) == 0)
         return 0;
-    table_release(table);
+    data_table_release(table);
     return -1;
 }
 
@@ -259,7 +259,7 @@ static int load(struct dataset *dataset, const json_t *data, const char *path, u
         failed = build(dataset, &table, &target, rows, err);
     free(rows[0]);
     target_release(&target);
-    table_release(&table);
+    data_table_release(&table);
     if (failed)
         dataset_release(dataset);
     return failed;

@@ -14,6 +14,9 @@
 void cell_trim(const char **text, size_t *size)
 {
     const char *from = *text, *to = from + *size;
+    /* libcsv has cut plain blanks off already, unless they stood in quotes. */
+    if (from < to && (unsigned char)(*from - '!') < 94 && (unsigned char)(to[-1] - '!') < 94)
+        return;
     for (;;) {
         if (from < to && (*from == ' ' || *from == '\t'))
             from++;

@@ -77,8 +77,8 @@ static int fit_numbers(struct fit *fit, int64_t c, struct error *err)
     double low = INFINITY, high = -INFINITY, sum = 0, squares = 0;
     for (int64_t i = 0; i < fit->train_rows; i++) {
         double x = value[fit->train[i]];
-        low = fmin(low, x);
-        high = fmax(high, x);
+        low = x < low ? x : low;
+        high = x > high ? x : high;
         sum += x;
     }
     if (low == high) {
@@ -220,27 +220,34 @@ void features_release(struct features *features)
     memset(features, 0, sizeof *features);
 }
 
-static float feature_value(const struct feature *feature, const struct column *column, int64_t row)
+/* One feature of some rows; x moves on by the number of features a row. */
+static void fill_feature(const struct feature *feature, const struct table *table, const int64_t *rows,
+                         int64_t count, float *x, int64_t stride)
 {
-    if (feature->entry == CELL_IS_NUMBER)
-        return (float)((column->number[row] - feature->mean) / feature->sd);
-    if (column_kind(column, row) == CELL_MISSING)
-        return column->dictionary.kind[feature->entry] == CELL_MISSING;
-    return column->text[row] == feature->entry;
+    const struct column *column = &table->columns[feature->column];
+    if (feature->entry == CELL_IS_NUMBER) {
+        const double *number = column->number + table->first;
+        for (int64_t i = 0; i < count; i++)
+            x[i * stride] = (float)((number[rows[i]] - feature->mean) / feature->sd);
+        return;
+    }
+    bool missing = column->dictionary.kind[feature->entry] == CELL_MISSING;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = table->first + rows[i];
+        bool same = column->text[row] == feature->entry;
+        x[i * stride] = same || (missing && column_kind(column, row) == CELL_MISSING);
+    }
 }
 
 void features_fill(const struct features *features, const struct table *table, const int64_t *rows,
                    int64_t count, float *x)
 {
     enum { BLOCK = 64 }; /* rows: columns are read and rows are written, so both stay in the cache */
+    int64_t stride = features->count;
     for (int64_t from = 0; from < count; from += BLOCK) {
-        int64_t to = from + BLOCK < count ? from + BLOCK : count;
-        for (int64_t f = 0; f < features->count; f++) {
-            const struct feature *feature = &features->feature[f];
-            const struct column *column = &table->columns[feature->column];
-            for (int64_t i = from; i < to; i++)
-                x[i * features->count + f] = feature_value(feature, column, table->first + rows[i]);
-        }
+        int64_t block = count - from < BLOCK ? count - from : BLOCK;
+        for (int64_t f = 0; f < features->count; f++)
+            fill_feature(&features->feature[f], table, rows + from, block, x + from * stride + f, stride);
     }
 }
 

@@ -24,7 +24,7 @@ struct parse {
     bool out_of_memory;
 };
 
-void table_release(struct table *table)
+void data_table_release(struct table *table)
 {
     for (int64_t c = 0; c < table->column_count; c++) {
         free(table->columns[c].name);
@@ -125,7 +125,7 @@ static void on_field(void *bytes, size_t size, void *user)
         parse->filled = false;
     }
     parse->after_return = false;
-    if (size > 1 && (memchr(text, '\n', size) || memchr(text, '\r', size)))
+    if (size > 1)
         parse->line += count_lines(text, size);
     cell_trim(&text, &size);
     parse->filled = parse->filled || size > 0;
@@ -251,6 +251,6 @@ int table_parse(struct table *table, char *bytes, size_t size, const char *label
         failed = error_set(err, ERROR_USAGE, "%s: the file is empty; expected rows of delimited text", label);
     text_release(&parse.ragged_text);
     if (failed)
-        table_release(table);
+        data_table_release(table);
     return failed;
 }

@@ -51,7 +51,7 @@ struct table {
  * empty file are ERROR_USAGE. Column names and `first` are still to be set (table_name_columns). */
 int table_parse(struct table *table, char *bytes, size_t size, const char *label, char delimiter,
                 const struct cell_rules *rules, struct error *err);
-void table_release(struct table *table);
+void data_table_release(struct table *table);
 
 /* The delimiter of a text, from its first lines. */
 char table_find_delimiter(const char *bytes, size_t size);

@@ -12,6 +12,8 @@
 #define LENGTH_SIZE 8
 #define HEADER_LIMIT (100u << 20) /* the public packages refuse longer ones too */
 #define METADATA "__metadata__"
+#define CHECKSUM "crc32"
+#define CHECKSUM_TEXT 16
 
 static size_t tensor_size(int dimensions, const int64_t *shape)
 {
@@ -25,6 +27,22 @@ static size_t tensor_size(int dimensions, const int64_t *shape)
 static uint32_t checksum(uint32_t sum, const void *bytes, size_t size)
 {
     return (uint32_t)crc32_z(sum, bytes, size);
+}
+
+/* `sum` of the tensors, and then of the metadata's canonical text without the checksum itself. */
+static void checksum_text(uint32_t sum, const json_t *metadata, char digits[CHECKSUM_TEXT])
+{
+    json_t *rest = metadata ? json_copy((json_t *)metadata) : json_object();
+    struct text text;
+
+    json_object_del(rest, CHECKSUM);
+    text_init(&text);
+    json_append(&text, rest);
+    json_decref(rest);
+    if (text.size > 0)
+        sum = checksum(sum, text.data, text.size);
+    snprintf(digits, CHECKSUM_TEXT, "%08x", sum);
+    text_release(&text);
 }
 
 /* ---- writing ---- */
@@ -73,15 +91,15 @@ int safetensors_write(const char *path, const struct tensor *tensors, int count,
     size_t size = LENGTH_SIZE, header_size = 0, offset;
     uint32_t sum = 0;
     char *header, *bytes;
-    char digits[16];
+    char digits[CHECKSUM_TEXT];
     int result;
 
     for (int i = 0; i < count; i++) {
         size += tensor_size(tensors[i].dimensions, tensors[i].shape);
         sum = checksum(sum, tensors[i].data, tensor_size(tensors[i].dimensions, tensors[i].shape));
     }
-    snprintf(digits, sizeof(digits), "%08x", sum);
-    json_object_set_new(metadata, "crc32", json_string(digits));
+    checksum_text(sum, metadata, digits);
+    json_object_set_new(metadata, CHECKSUM, json_string(digits));
     header = header_text(tensors, count, metadata, &header_size);
     bytes = header ? malloc(size + header_size) : NULL;
     if (!bytes) {
@@ -176,12 +194,12 @@ static int entries_check(const struct safetensors *file, const char *path, struc
 
 static int content_check(const struct safetensors *file, const char *path, struct error *err)
 {
-    const char *expected = safetensors_metadata(file, "crc32");
-    char digits[16];
+    const char *expected = safetensors_metadata(file, CHECKSUM);
+    char digits[CHECKSUM_TEXT];
 
     if (entries_check(file, path, err) != 0)
         return -1;
-    snprintf(digits, sizeof(digits), "%08x", checksum(0, file->data, file->data_size));
+    checksum_text(checksum(0, file->data, file->data_size), json_object_get(file->header, METADATA), digits);
     if (expected && strcmp(expected, digits) != 0)
         return error_set(err, ERROR_RESOURCE, "%s: is corrupt (checksum %s, expected %s)", path, digits,
                          expected);

@@ -19,7 +19,7 @@ struct tensor {
 };
 
 /* Atomic and durable (base/files.h file_write). `metadata`: an object of strings; gets one more, "crc32" of
- * the tensors' bytes. */
+ * the tensors' bytes and the other metadata. */
 int safetensors_write(const char *path, const struct tensor *tensors, int count, json_t *metadata,
                       struct error *err);
 
