@@ -288,7 +288,8 @@ void trainer_keep_best(struct trainer *trainer, double objective)
 bool trainer_best(const struct trainer *trainer, double *objective, int64_t *resource)
 {
     *objective = trainer->progress.best_objective;
-    *resource = trainer->progress.best_epoch;
+    if (resource)
+        *resource = trainer->progress.best_epoch;
     return trainer->progress.best_epoch > 0;
 }
 
