@@ -117,7 +117,7 @@ static const char *try_once(struct draws *draws, const char *path, int64_t *load
         return "cannot write the input";
     const char *text = options[draw(draws, sizeof options / sizeof *options)];
     json_t *data = json_parse(text, strlen(text), NULL);
-    struct dataset dataset;
+    struct dataset dataset = {0};
     struct error err = {0};
     const char *fault = NULL;
     int failed = draw(draws, 2) ? dataset_load(&dataset, data, path, draws->round, &err)
@@ -127,7 +127,8 @@ static const char *try_once(struct draws *draws, const char *path, int64_t *load
         dataset_release(&dataset);
         ++*loaded;
     } else if (err.code != ERROR_USAGE || !*err.message) {
-        fault = *err.message ? err.message : "a failure without a message";
+        fprintf(stderr, "error %d: %s\n", err.code, err.message);
+        fault = "not a message to the user";
     }
     json_decref(data);
     if (fault)
