@@ -1,0 +1,26 @@
+/* A data set in memory and a scratch folder, for tests of the trainer and its checkpoints. */
+#ifndef RUNG_TESTS_TRAINER_FIXTURE_H
+#define RUNG_TESTS_TRAINER_FIXTURE_H
+
+#include "worker/training/trainer.h"
+
+struct trainer_world {
+    struct dataset dataset;
+    struct device *device;
+    char folder[64];
+    char path[96]; /* of a file in it */
+};
+
+/* Three classes, or with `classes` 0 a number, that follow from 6 features with some noise; 150/40/30 rows.
+ */
+void world_init(struct trainer_world *world, int64_t classes);
+void world_release(struct trainer_world *world);
+
+/* A small mlp with dropout, batch 32, 6 epochs. */
+struct training_settings world_settings(void);
+struct trainer *world_trainer(const struct trainer_world *world, const struct training_settings *settings,
+                              uint64_t seed);
+/* One epoch's metrics as canonical text; free() it. */
+char *world_epoch(struct trainer *trainer);
+
+#endif
