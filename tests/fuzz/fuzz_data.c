@@ -139,7 +139,7 @@ static const char *try_once(struct draws *draws, const char *path, int64_t *load
 int main(int count, char **arguments)
 {
     struct draws draws = {.seed = count > 1 ? strtoull(arguments[1], NULL, 10) : (uint64_t)time(NULL)};
-    double seconds = count > 2 ? atof(arguments[2]) : 3;
+    double seconds = count > 2 ? atof(arguments[2]) : 2;
     char path[] = "/tmp/fuzz-data-XXXXXX";
     int fd = mkstemp(path);
     if (fd < 0)
