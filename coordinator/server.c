@@ -143,3 +143,8 @@ bool server_has_ranked_trial(const struct server *server)
     engine_counts(server->engine, &counts);
     return counts.ranked > 0;
 }
+
+int64_t server_turns(const struct server *server)
+{
+    return server->turns;
+}

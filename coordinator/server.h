@@ -38,8 +38,10 @@ const char *server_sweep_id(const struct server *server);
 int server_run(struct server *server, struct error *err);
 /* Async-signal-safe: 1 = drain (checkpoint, hand back, at most 25 s), 2 = go at once. */
 void server_request_stop(struct server *server, int level);
-/* The sweep ended without one ranked trial (exit code 1). */
+/* Whether one trial has a finite objective (else a sweep that ended has exit code 1). */
 bool server_has_ranked_trial(const struct server *server);
+/* Turns taken so far. */
+int64_t server_turns(const struct server *server);
 void server_destroy(struct server *server);
 
 #endif

@@ -36,6 +36,7 @@ struct server {
     atomic_int stop_level; /* 0, 1: hand back, 2: at once */
     bool interrupted;      /* EVENT_INTERRUPT was given */
     int64_t interrupt_deadline_ns;
+    int64_t turns;
     int64_t turn_ns;     /* when the last turn began */
     int64_t progress_ns; /* when progress was last shown */
 };

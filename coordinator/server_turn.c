@@ -211,6 +211,7 @@ static int turn(struct server *server, struct error *err)
         return -1;
     }
     server->turn_ns = now_ns;
+    server->turns++;
     int drained = sockets_drain(server, err);
     if (drained < 0 || interrupt_if_asked(server, err)) {
         return -1;
