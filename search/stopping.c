@@ -205,6 +205,9 @@ void stopping_prune(struct stopping *stopping, int64_t trial)
     if (!found || found->ended || found->entered == stopping->rung_count)
         return;
     found->stopped = true;
-    if (found->entered > 0 && stopping->rule->leave)
+    if (found->entered == 0)
+        return;
+    found->allowed = (int16_t)(found->entered - 1); /* also where a replayed verdict let it go on */
+    if (stopping->rule->leave)
         stopping->rule->leave(stopping, trial, found->entered - 1);
 }
