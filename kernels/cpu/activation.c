@@ -7,16 +7,17 @@
 #define GELU_A ((real)1.5957691216057308)  /* 2 sqrt(2/pi) */
 #define GELU_B ((real)0.07135481627260025) /* 2 sqrt(2/pi) 0.044715 */
 
-static inline real gelu_share(real x)
+/* exp(-2u); s = 1 / (1 + it), and 1 - s = it * s without cancellation. */
+static inline real gelu_tail(real x)
 {
-    return 1 / (1 + exponential(-x * (GELU_A + GELU_B * x * x)));
+    return exponential(-x * (GELU_A + GELU_B * x * x));
 }
 
 /* d/dx (x s) = s + x s (1 - s) (A + 3 B x^2) */
 static inline real gelu_slope(real x)
 {
-    real s = gelu_share(x);
-    return s + x * s * (1 - s) * (GELU_A + 3 * GELU_B * x * x);
+    real tail = gelu_tail(x), s = 1 / (1 + tail);
+    return s + x * s * (tail * s) * (GELU_A + 3 * GELU_B * x * x);
 }
 
 static void row_identity(real *restrict y, const real *restrict bias, int64_t columns)
@@ -37,7 +38,7 @@ static void row_gelu(real *restrict y, const real *restrict bias, int64_t column
 {
     for (int64_t j = 0; j < columns; j++) {
         real v = y[j] + bias[j];
-        y[j] = v * gelu_share(v);
+        y[j] = v / (1 + gelu_tail(v));
     }
 }
 
