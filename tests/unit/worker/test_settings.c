@@ -1,8 +1,10 @@
 /* The train settings: what a point over a train object over the defaults comes to, and what is refused. */
+#include "base/files.h"
 #include "worker/training/settings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -161,6 +163,29 @@ static void table_is_consistent(void **state)
     assert_null(setting_find(train_settings, "learning"));
 }
 
+/* docs/training.md has a row for each setting, with its default and its meaning. */
+static void page_has_the_table(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    char *page = file_read(RUNG_SOURCE_DIR "/docs/training.md", 0, NULL, &err);
+    assert_non_null(page);
+    for (const struct setting *s = train_settings; s->name; s++) {
+        char start[80], end[300];
+        snprintf(start, sizeof start, "\n| `%s` |", s->name);
+        snprintf(end, sizeof end, "| %s | %s | %s |\n",
+                 s->required   ? "required"
+                 : s->fallback ? s->fallback
+                               : "",
+                 s->searchable ? "yes" : "", s->help);
+        const char *row = strstr(page, start);
+        const char *tail = row ? strstr(row, end) : NULL;
+        if (!tail || strchr(row + 1, '\n') + 1 != tail + strlen(end))
+            fail_msg("docs/training.md lacks the row of %s that ends in %s", s->name, end);
+    }
+    free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +196,7 @@ int main(void)
         cmocka_unit_test(whole_reals_are_integers),
         cmocka_unit_test(refusals_name_key_and_value),
         cmocka_unit_test(table_is_consistent),
+        cmocka_unit_test(page_has_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
