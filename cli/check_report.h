@@ -1,0 +1,19 @@
+/* What `rung check` has to say, as one JSON object; the table for people is printed from the same. */
+#ifndef RUNG_CLI_CHECK_REPORT_H
+#define RUNG_CLI_CHECK_REPORT_H
+
+#include "coordinator/spec.h"
+#include "worker/training/data.h"
+
+#include <stdio.h>
+
+/* {"name", "method", "metric", "seed", "run_cap", "points", "trials", "parameters": [], "data": {}, "rungs":
+ * [], "rule", "epochs": {"planned", "without"}, "derived": {"batch_sizes": []}, "notes": [], "sample": []};
+ * null where a number is not finite. `sample`: trials to propose. New reference; NULL without memory. */
+json_t *check_report(const struct spec *spec, const struct dataset *dataset, int64_t sample);
+/* check_plan.c: rungs and epochs, into the report. -1 without memory. */
+int check_plan(json_t *report, const struct stopping_settings *stopping);
+/* check_table.c: for people. */
+void check_print(const json_t *report, FILE *out);
+
+#endif
