@@ -175,10 +175,10 @@ static void print_rate_range(struct table *table, const json_t *range)
     double from = json_number_value(json_array_get(range, 0)),
            to = json_number_value(json_array_get(range, 1));
     if (from == to) {
-        table_cell(table, "%.6g", from);
+        table_cell(table, "%.4g", from);
     } else {
-        snprintf(low, sizeof low, "%.6g", from);
-        snprintf(high, sizeof high, "%.6g", to);
+        snprintf(low, sizeof low, "%.4g", from);
+        snprintf(high, sizeof high, "%.4g", to);
         table_cell(table, "%s .. %s", low, high);
     }
 }

@@ -44,24 +44,23 @@ static void list_metrics(const struct dataset *dataset, const char *names[16])
 static int check_metric(const struct spec *spec, const struct dataset *dataset, struct error *err)
 {
     const char *names[16];
-    struct text text;
     list_metrics(dataset, names);
-    text_init(&text);
-    for (size_t i = 0; spec->metric && names[i]; i++) {
-        if (strcmp(spec->metric, names[i]) == 0) {
+    for (size_t i = 0; names[i]; i++) {
+        if (!spec->metric || strcmp(spec->metric, names[i]) == 0) {
             return 0;
         }
+    }
+    struct text text;
+    text_init(&text);
+    for (size_t i = 0; names[i]; i++) {
         text_printf(&text, "%s%s", i == 0 ? "" : names[i + 1] ? ", " : " or ", names[i]);
     }
-    int status = 0;
-    if (spec->metric) {
-        char kind[60];
-        snprintf(kind, sizeof kind,
-                 dataset->task == TASK_REGRESSION ? "regression" : "classification of %lld classes",
-                 (long long)dataset->classes);
-        status = error_set(err, ERROR_USAGE, "%s: metric.name: found \"%s\", accepted for this data (%s) %s",
+    char kind[60];
+    snprintf(kind, sizeof kind,
+             dataset->task == TASK_REGRESSION ? "regression" : "classification of %lld classes",
+             (long long)dataset->classes);
+    int status = error_set(err, ERROR_USAGE, "%s: metric.name: found \"%s\", accepted for this data (%s) %s",
                            spec->file, spec->metric, kind, text.data ? text.data : "");
-    }
     text_release(&text);
     return status;
 }
