@@ -27,7 +27,8 @@ struct server {
     struct store *reader; /* for queries; opened by the first */
 
     char sweep_id[SWEEP_ID_SIZE];
-    json_t *train; /* the spec's, with the data's blob */
+    char data_sha256[SHA256_TEXT]; /* "" without data */
+    json_t *train;                 /* the spec's, with the data's blob */
     struct engine_settings engine_settings;
     struct engine *engine;
     struct effects effects;
@@ -43,6 +44,11 @@ struct server {
 
 /* Creates or resumes the sweep in the open store: engine, its settings, its first records committed. */
 int server_sweep_open(struct server *server, struct error *err);
+/* The train settings that workers get, with the data published as a blob. */
+int server_train_build(struct server *server, struct error *err);
+/* Refuses (ERROR_USAGE) to go on with other data than a stored sweep began with. */
+int server_data_check(const struct server *server, const char *sweep_id, struct error *err);
+int server_data_remember(const struct server *server, struct error *err);
 /* Commits what the effects hold, trying until it succeeds or the server is told to go at once (-1). */
 int server_commit(struct server *server, struct error *err);
 /* Fills `answer` (an initialised MESSAGE_ANSWER) for a MESSAGE_QUERY. */

@@ -3,7 +3,6 @@
 #include "coordinator/server_state.h"
 
 #include "base/files.h"
-#include "base/text.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -21,43 +20,6 @@ static void sweep_id_draw(char id[SWEEP_ID_SIZE])
         id[i] = letters[randombytes_uniform(sizeof letters - 1)];
     }
     id[SWEEP_ID_SIZE - 1] = '\0';
-}
-
-/* ---- data ---- */
-
-/* Takes the data file into the blobs and names it in the train settings that workers get. */
-static int data_publish(struct server *server, struct error *err)
-{
-    const char *path = server->settings.data_path;
-    char sha256[SHA256_TEXT];
-    int64_t size;
-    if (!path) {
-        return 0;
-    }
-    if (blobs_import(&server->blobs, path, sha256, &size, err)) {
-        return error_prefix(err, "publish the data");
-    }
-    const char *slash = strrchr(path, '/');
-    json_t *given = json_object_get(server->train, "data");
-    json_t *data = json_is_object(given) ? json_copy(given) : json_object();
-    if (json_object_set_new(data, "sha256", json_string(sha256)) ||
-        json_object_set_new(data, "bytes", json_integer(size)) ||
-        json_object_set_new(data, "name", json_string(slash ? slash + 1 : path)) ||
-        json_object_set_new(server->train, "data", data)) {
-        return error_set(err, ERROR_MEMORY, "out of memory");
-    }
-    return 0;
-}
-
-static int train_build(struct server *server, struct error *err)
-{
-    const struct spec *spec = server->settings.spec;
-    /* The spec's top level is copied; what is below is shared and stays as it is. */
-    server->train = spec->train ? json_copy(spec->train) : json_object();
-    if (!server->train) {
-        return error_set(err, ERROR_MEMORY, "out of memory");
-    }
-    return data_publish(server, err);
 }
 
 /* ---- settings ---- */
@@ -208,7 +170,10 @@ int server_sweep_open(struct server *server, struct error *err)
     }
     int result = sweep_check(server, found, &stored.sweep, err);
     if (result == 0) {
-        result = train_build(server, err);
+        result = server_train_build(server, err);
+    }
+    if (result == 0 && found == 1) {
+        result = server_data_check(server, stored.sweep.id, err);
     }
     if (result == 0) {
         result = found == 1 ? sweep_resume(server, &stored.sweep, err) : sweep_begin(server, err);
@@ -221,5 +186,5 @@ int server_sweep_open(struct server *server, struct error *err)
                               server->effects.record_count, err);
         effects_clear(&server->effects);
     }
-    return result;
+    return result ? -1 : server_data_remember(server, err);
 }

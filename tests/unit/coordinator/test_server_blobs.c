@@ -160,6 +160,26 @@ static void data_is_published(void **state)
     free(hash);
 }
 
+static void a_sweep_keeps_its_data(void **state)
+{
+    struct server_fixture *fixture = *state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/data.csv", fixture->folder);
+    assert_int_equal(file_write(path, "a\n1\n", 4, 0644, NULL), 0);
+    fixture->settings.data_path = path;
+    server_start(fixture);
+    server_request_stop(fixture->server, 2);
+    server_end(fixture);
+
+    fixture->settings.resume = true;
+    assert_int_equal(file_write(path, "a\n2\n", 4, 0644, NULL), 0);
+    struct error err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "has changed since this sweep began"));
+    assert_int_equal(file_write(path, "a\n1\n", 4, 0644, NULL), 0);
+    server_start(fixture);
+}
+
 static void wrong_uploads_are_refused(void **state)
 {
     struct server_fixture *fixture = *state;
@@ -247,6 +267,7 @@ int main(void)
         TEST(blobs_go_there_and_back),
         TEST(tcp_peers_are_told_a_port),
         TEST(data_is_published),
+        TEST(a_sweep_keeps_its_data),
         TEST(wrong_uploads_are_refused),
         TEST(a_promised_blob_is_not_deleted),
         cmocka_unit_test(peers_keep_their_numbers),

@@ -159,13 +159,12 @@ static void others_must_not_read_a_key(void **state)
 static void malformed_key_files_are_refused(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const texts[] = {
-        "",
-        "public = short\nsecret = Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\n",
-        "public = Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\n",
-        "public = Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hIDx\nsecret = "
-        "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\n",
-    };
+    static const char key[] = "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID";
+    char short_key[128], no_secret[128], long_key[128];
+    snprintf(short_key, sizeof short_key, "public = short\nsecret = %s\n", key);
+    snprintf(no_secret, sizeof no_secret, "public = %s\n", key);
+    snprintf(long_key, sizeof long_key, "public = %sx\nsecret = %s\n", key, key);
+    const char *const texts[] = {"", short_key, no_secret, long_key};
     char *path = path_join(fixture->folder, "bad.key");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct key_pair pair;
