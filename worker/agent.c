@@ -122,9 +122,13 @@ static void stop_step(struct agent *agent)
 
 static int turn_timeout(const struct agent *agent, bool busy)
 {
-    int timeout = agent->welcomed ? TURN_MS : JOIN_TURN_MS;
     if (busy) {
         return 0;
+    }
+    int timeout = agent->welcomed ? TURN_MS : JOIN_TURN_MS;
+    int64_t heartbeat_ms = (agent->heartbeat_ns - clock_now().monotonic_ns) / NS_PER_MS + 1;
+    if (agent->welcomed && heartbeat_ms < timeout) {
+        timeout = heartbeat_ms > 0 ? (int)heartbeat_ms : 0;
     }
     for (int i = 0; i < agent->slot_count; i++) {
         if (agent->slots[i].state == SLOT_ENDING) {

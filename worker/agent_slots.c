@@ -211,8 +211,9 @@ void slot_read(struct agent *agent, struct slot *slot)
     json_t *line = NULL;
     int result = 0;
     child_read_log(&slot->child);
-    /* Reports that came before a death count: they are read to the end. */
-    while (slot->child.link_fd >= 0 && (result = link_receive(&slot->link, &line, &err)) == 1) {
+    /* Reports that came before a death count: they are read to the end. Those behind nonsense do not. */
+    while (slot->child.link_fd >= 0 && slot->fault[0] == '\0' &&
+           (result = link_receive(&slot->link, &line, &err)) == 1) {
         slot_take(agent, slot, line);
         json_decref(line);
     }

@@ -114,13 +114,13 @@ static int trial_run(struct runner *runner, int64_t epochs, struct error *err)
             trial_drop(runner);
             return 0;
         }
+        if (resource >= runner->run.until) { /* also when interrupted: the report there has to be judged */
+            return trial_pause(runner, "paused", err);
+        }
         if (runner->run.interrupted) {
             int result = trial_pause(runner, "interrupted", err);
             trial_drop(runner);
             return result;
-        }
-        if (resource >= runner->run.until) {
-            return trial_pause(runner, "paused", err);
         }
         going = trial_epoch(runner, err);
         if (going < 0) {
