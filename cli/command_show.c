@@ -1,0 +1,250 @@
+/* rung show SWEEP TRIAL: one trial in full. */
+#include "cli/command.h"
+#include "cli/query.h"
+
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A longer curve is thinned in its middle to about this many lines. */
+#define CURVE_LINES 24
+#define CURVE_ENDS 6 /* kept whole at either end */
+/* Lines of an attempt's error that are shown: the end says what happened. */
+#define ERROR_LINES 15
+
+static const char usage[] = "usage: rung show SWEEP TRIAL [OPTION]...\n"
+                            "One trial: parameters, derived values, curve, attempts, errors with the end of "
+                            "stderr. SWEEP is a name or id; with\n"
+                            "TRIAL alone it is the newest. Trial 0 is the refit of the winner.\n"
+                            "\n"
+                            "  --all             every point of a long curve\n" QUERY_OPTIONS_HELP
+                            "                    (csv: the curve)\n";
+
+enum { OPTION_ALL = QUERY_OWN };
+
+static const struct option options_table[] = {
+    QUERY_LONG_OPTIONS, {"all", no_argument, NULL, OPTION_ALL}, {NULL, 0, NULL, 0}};
+
+struct show {
+    struct query_options query;
+    const char *sweep;
+    int64_t trial;
+    bool all;
+};
+
+static void append_state(struct text *text, const json_t *trial)
+{
+    const char *reason = json_get_string(trial, "reason", "");
+    text_printf(text, "trial %lld: %s%s%s", (long long)json_get_integer(trial, "trial", 0),
+                json_get_string(trial, "state", ""), reason[0] != '\0' ? ", " : "", reason);
+    text_printf(text, ", resource %lld, objective ", (long long)json_get_integer(trial, "resource", 0));
+    listing_append(text, json_object_get(trial, "objective"), LISTING_VALUE);
+    text_append(text, "\n");
+}
+
+/* "name  value" lines; an object inside (scores of the refit) is written as JSON. */
+static void append_values(struct text *text, const char *title, const json_t *values)
+{
+    const char *name;
+    json_t *value;
+    int width = 0;
+    if (json_object_size(values) == 0) {
+        return;
+    }
+    text_printf(text, "\n%s\n", title);
+    json_object_foreach((json_t *)values, name, value)
+    {
+        int own = text_width(name, strlen(name));
+        width = own > width ? own : width;
+    }
+    json_object_foreach((json_t *)values, name, value)
+    {
+        text_printf(text, "  %s%*s", name, width - text_width(name, strlen(name)) + 2, "");
+        listing_append(text, value, LISTING_VALUE);
+        text_append(text, "\n");
+    }
+}
+
+/* Is point i of n shown? The ends are whole; between them every k-th. */
+static bool is_shown(size_t i, size_t n)
+{
+    if (n <= CURVE_LINES || i < CURVE_ENDS || i + CURVE_ENDS >= n) {
+        return true;
+    }
+    size_t step = (n - 2 * CURVE_ENDS) / (CURVE_LINES - 2 * CURVE_ENDS) + 1;
+    return (i - CURVE_ENDS) % step == step - 1;
+}
+
+static int append_curve(struct text *text, const json_t *curve, const struct show *show, struct error *err)
+{
+    struct listing listing;
+    json_t *shown = json_array();
+    size_t i, n = json_array_size(curve);
+    json_t *point;
+    if (n == 0) {
+        json_decref(shown);
+        return 0;
+    }
+    json_array_foreach(curve, i, point)
+    {
+        if (show->all || is_shown(i, n)) {
+            json_array_append(shown, point);
+        }
+    }
+    text_append(text, "\ncurve");
+    if (json_array_size(shown) < n) {
+        text_printf(text, " (%zu of %zu points; --all shows them)", json_array_size(shown), n);
+    }
+    text_append(text, "\n");
+    listing_init(&listing);
+    listing_add(&listing, "resource", NULL, LISTING_VALUE);
+    listing_add_keys(&listing, shown, "metrics", false);
+    listing_add(&listing, "seconds", NULL, LISTING_VALUE);
+    listing_add(&listing, "attempt", NULL, LISTING_VALUE);
+    int result = listing_text(&listing, shown, terminal_width(STDOUT_FILENO), text, NULL, err);
+    listing_release(&listing);
+    json_decref(shown);
+    return result;
+}
+
+/* The last lines of an attempt's error, indented; cells of a table would lose the line breaks. */
+static void append_error(struct text *text, const char *error)
+{
+    size_t size = strlen(error);
+    while (size > 0 && (error[size - 1] == '\n' || error[size - 1] == ' ')) {
+        size--;
+    }
+    size_t start = size;
+    for (int lines = 0; start > 0; start--) {
+        lines += error[start - 1] == '\n';
+        if (lines == ERROR_LINES) {
+            break;
+        }
+    }
+    text_append(text, start > 0 ? "    ...\n    " : "    ");
+    for (size_t i = start; i < size; i++) {
+        bool control = (unsigned char)error[i] < 0x20 && error[i] != '\n' && error[i] != '\t';
+        text_append_bytes(text, control ? "?" : &error[i], 1);
+        text_append(text, error[i] == '\n' ? "    " : "");
+    }
+    text_append(text, "\n");
+}
+
+static int append_attempts(struct text *text, const json_t *attempts, struct error *err)
+{
+    static const struct {
+        const char *path, *heading;
+        enum listing_style style;
+    } columns[] = {
+        {"attempt", "attempt", LISTING_VALUE},   {"outcome", "outcome", LISTING_VALUE},
+        {"start", "start", LISTING_VALUE},       {"until", "until", LISTING_VALUE},
+        {"seconds", "seconds", LISTING_SECONDS}, {"started_ms", "started", LISTING_TIME},
+        {"ended_ms", "ended", LISTING_TIME},     {"worker", "worker", LISTING_VALUE},
+        {"device", "device", LISTING_VALUE},
+    };
+    struct listing listing;
+    if (json_array_size(attempts) == 0) {
+        return 0;
+    }
+    listing_init(&listing);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        listing_add(&listing, columns[i].path, columns[i].heading, columns[i].style);
+    }
+    text_append(text, "\nattempts\n");
+    int result = listing_text(&listing, attempts, terminal_width(STDOUT_FILENO), text, NULL, err);
+    listing_release(&listing);
+    size_t i;
+    json_t *attempt;
+    json_array_foreach(attempts, i, attempt)
+    {
+        const char *error = json_get_string(attempt, "error", NULL);
+        if (error != NULL) {
+            text_printf(text, "\nerror of attempt %lld\n",
+                        (long long)json_get_integer(attempt, "attempt", 0));
+            append_error(text, error);
+        }
+    }
+    return result;
+}
+
+static int print_text(const struct show *show, const json_t *trial)
+{
+    struct text text;
+    struct error err = {0};
+    text_init(&text);
+    append_state(&text, trial);
+    append_values(&text, "parameters", json_object_get(trial, "parameters"));
+    append_values(&text, "derived", json_object_get(trial, "derived"));
+    int result = append_curve(&text, json_object_get(trial, "curve"), show, &err);
+    if (result == 0) {
+        result = append_attempts(&text, json_object_get(trial, "attempts"), &err);
+    }
+    if (result == 0 && text.failed) {
+        result = error_set(&err, ERROR_MEMORY, "no memory for the trial");
+    }
+    if (result == 0) {
+        fputs(text.data, stdout);
+    }
+    text_release(&text);
+    return result == 0 ? EXIT_DONE : command_fail("show", &err);
+}
+
+static int print_csv(const struct show *show, const json_t *trial)
+{
+    struct listing listing;
+    const json_t *curve = json_object_get(trial, "curve");
+    listing_init(&listing);
+    listing_add(&listing, "resource", NULL, LISTING_VALUE);
+    listing_add(&listing, "attempt", NULL, LISTING_VALUE);
+    listing_add(&listing, "seconds", NULL, LISTING_VALUE);
+    listing_add_keys(&listing, curve, "metrics", true);
+    int result = query_print(&show->query, "show", &listing, &listing, curve);
+    listing_release(&listing);
+    return result;
+}
+
+static int ask_and_print(const struct show *show)
+{
+    struct error err = {0};
+    json_t *body = json_pack("{s:s?, s:I}", "sweep", show->sweep, "trial", (json_int_t)show->trial);
+    json_t *trial = query_ask(&show->query, "show", body, &err);
+    json_decref(body);
+    if (trial == NULL) {
+        return command_fail("show", &err);
+    }
+    int result = show->query.format == LISTING_JSON  ? query_print_json("show", trial)
+                 : show->query.format == LISTING_CSV ? print_csv(show, trial)
+                                                     : print_text(show, trial);
+    json_decref(trial);
+    return result;
+}
+
+int command_show(int argc, char **argv)
+{
+    struct show show = {0};
+    int code;
+    optind = 0;
+    while ((code = getopt_long(argc, argv, "h", options_table, NULL)) != -1) {
+        if (code == 'h') {
+            fputs(usage, stdout);
+            return EXIT_DONE;
+        }
+        if (code == OPTION_ALL) {
+            show.all = true;
+        } else if (query_option(&show.query, "show", code, optarg) != 0) {
+            return EXIT_USAGE;
+        }
+    }
+    int count = argc - optind;
+    if (count < 1 || count > 2) {
+        return command_usage_error("show", "SWEEP and TRIAL are expected, found %d arguments", count);
+    }
+    show.sweep = count == 2 ? argv[optind] : NULL;
+    if (!query_integer(argv[argc - 1], &show.trial)) {
+        return command_usage_error("show", "TRIAL '%s': a number from 0 up", argv[argc - 1]);
+    }
+    return ask_and_print(&show);
+}

@@ -1,0 +1,137 @@
+/* Questions of the commands, and printing of answers. */
+#include "cli/query.h"
+
+#include "base/json.h"
+#include "cli/command.h"
+#include "coordinator/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int query_option(struct query_options *options, const char *command, int code, const char *value)
+{
+    switch (code) {
+    case QUERY_DB:
+        options->db = value;
+        return 0;
+    case QUERY_ENDPOINT:
+        options->live = true;
+        options->client.endpoint = value;
+        return 0;
+    case QUERY_CONFIG:
+        options->client.config = value;
+        return 0;
+    case QUERY_INSECURE:
+        options->client.insecure = true;
+        return 0;
+    case QUERY_FORMAT:
+        if (listing_format_parse(value, &options->format)) {
+            return 0;
+        }
+        command_usage_error(command, "--format '%s': table, json or csv", value);
+        return -1;
+    default:
+        return 1;
+    }
+}
+
+const char *query_database(const struct query_options *options)
+{
+    const char *variable = getenv("RUNG_DB");
+    return options->db != NULL ? options->db : variable != NULL && variable[0] != '\0' ? variable : "rung.db";
+}
+
+json_t *query_ask(const struct query_options *options, const char *query, json_t *body, struct error *err)
+{
+    if (options->live) {
+        return client_query(&options->client, query, body, err);
+    }
+    struct store *store = store_open(query_database(options), STORE_READ, NULL, err);
+    json_t *answer = store != NULL ? store_answer(store, NULL, query, body, err) : NULL;
+    store_close(store);
+    return answer;
+}
+
+json_t *query_sweep(const struct query_options *options, const char *asked, struct error *err)
+{
+    json_t *sweeps = query_ask(options, "list", NULL, err);
+    json_t *found = NULL;
+    size_t i;
+    json_t *sweep;
+    json_array_foreach(sweeps, i, sweep)
+    {
+        bool is_id = asked != NULL && strcmp(json_get_string(sweep, "id", ""), asked) == 0;
+        bool is_name = asked == NULL || strcmp(json_get_string(sweep, "name", ""), asked) == 0;
+        if (is_id || (is_name && found == NULL)) {
+            found = sweep;
+        }
+    }
+    if (sweeps != NULL && found == NULL) {
+        const char *where = options->live ? "the coordinator" : query_database(options);
+        if (asked == NULL) {
+            error_set(err, ERROR_USAGE, "%s has no sweep yet", where);
+        } else {
+            error_set(err, ERROR_USAGE, "%s has no sweep %.100s; rung list shows them", where, asked);
+        }
+    }
+    json_incref(found);
+    json_decref(sweeps);
+    return found;
+}
+
+/* A full disk or a closed pipe shows only when the buffer goes out. */
+static int put_out(const char *command, const char *text)
+{
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+        fprintf(stderr, "rung %s: write the result: %s\n", command, strerror(errno));
+        return EXIT_RESOURCE;
+    }
+    return EXIT_DONE;
+}
+
+int query_print_json(const char *command, const json_t *value)
+{
+    char *pretty = json_pretty(value);
+    if (pretty == NULL) {
+        return command_fail(command, &(struct error){ERROR_MEMORY, "no memory for the result"});
+    }
+    int result = put_out(command, pretty);
+    if (result == EXIT_DONE && (pretty[0] == '\0' || pretty[strlen(pretty) - 1] != '\n')) {
+        result = put_out(command, "\n");
+    }
+    free(pretty);
+    return result;
+}
+
+int query_print(const struct query_options *options, const char *command, const struct listing *shown,
+                const struct listing *all, const json_t *rows)
+{
+    struct text text;
+    struct error err = {0};
+    size_t left_out = 0;
+    if (options->format == LISTING_JSON) {
+        return query_print_json(command, rows);
+    }
+    text_init(&text);
+    int result = options->format == LISTING_CSV
+                     ? listing_csv(all, rows, &text, &err)
+                     : listing_text(shown, rows, terminal_width(STDOUT_FILENO), &text, &left_out, &err);
+    int code =
+        result == 0 ? put_out(command, text.data != NULL ? text.data : "") : command_fail(command, &err);
+    if (code == EXIT_DONE && left_out > 0) {
+        fprintf(stderr, "(%zu more columns: --columns, --format csv, or a wider terminal)\n", left_out);
+    }
+    text_release(&text);
+    return code;
+}
+
+bool query_integer(const char *text, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0';
+}
