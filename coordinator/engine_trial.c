@@ -305,10 +305,31 @@ void trial_prune(struct engine *engine, struct trial *trial)
     trial_end(engine, trial, TRIAL_STOPPED, REASON_PRUNED);
 }
 
+static void trial_finished(struct engine *engine, struct trial *trial)
+{
+    bool unmeasured = engine->settings.metric && !trial->has_metric && !trial->record.is_final;
+    if (unmeasured)
+        trial_end(engine, trial, TRIAL_FAILED, REASON_NO_METRIC);
+    else
+        trial_end(engine, trial, TRIAL_COMPLETED, REASON_FINISHED);
+}
+
+/* Back to where it can go on from. One that was handed back at its rung, checkpoint and all, is as good as
+ * paused there, and at the top as good as finished. */
 static void trial_requeue(struct engine *engine, struct trial *trial)
 {
-    trial_change(engine, trial, TRIAL_WAITING, REASON_NONE);
-    trial_enqueue(engine, trial, QUEUE_RETRY);
+    const struct rung_entry_record *entry = entry_last(trial);
+    int64_t held = *trial->record.checkpoint ? trial->record.checkpoint_resource : 0;
+    bool ranked = !trial->record.is_final;
+    if (ranked && trial_is_at_top(engine, trial) && held >= engine->settings.stopping.max_iter) {
+        trial_finished(engine, trial);
+    } else if (ranked && engine->pauses && entry && !entry->promoted && !trial_is_at_top(engine, trial) &&
+               held >= stopping_level(engine->stopping, (int)entry->rung)) {
+        trial_change(engine, trial, TRIAL_PAUSED, REASON_NONE);
+    } else {
+        trial_change(engine, trial, TRIAL_WAITING, REASON_NONE);
+        trial_enqueue(engine, trial, QUEUE_RETRY);
+    }
 }
 
 static void trial_paused(struct engine *engine, struct trial *trial)
@@ -332,25 +353,17 @@ static void trial_retry(struct engine *engine, struct trial *trial, enum trial_r
         (*used)++;
         trial_requeue(engine, trial);
     } else if (!trial->record.is_final && trial_is_at_top(engine, trial)) {
-        trial_end(engine, trial, TRIAL_COMPLETED, REASON_FINISHED); /* every report of it is here */
+        trial_finished(engine, trial); /* every report of it is here */
     } else {
         trial_end(engine, trial, TRIAL_FAILED, reason);
     }
 }
 
-static void trial_finished(struct engine *engine, struct trial *trial)
-{
-    bool unmeasured = engine->settings.metric && !trial->has_metric && !trial->record.is_final;
-    if (unmeasured)
-        trial_end(engine, trial, TRIAL_FAILED, REASON_NO_METRIC);
-    else
-        trial_end(engine, trial, TRIAL_COMPLETED, REASON_FINISHED);
-}
-
 void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome)
 {
     struct trial_record *record = &trial->record;
-    if (trial->must_stop) {
+    /* One that diverged at the very rung it is pruned at has diverged, whichever was known first. */
+    if (trial->must_stop && outcome != OUTCOME_DIVERGED) {
         trial_end(engine, trial, TRIAL_STOPPED, REASON_PRUNED);
         return;
     }
