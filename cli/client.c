@@ -116,7 +116,7 @@ json_t *client_ask(const struct client *client, const struct message *request, s
     json_t *body = NULL;
     struct security security = {0};
     bool open = client->insecure || strncmp(address, "ipc://", 6) == 0;
-    if (open || security_for_client(&security, client->config, NULL, err) == 0) {
+    if (open || security_for_client(&security, client->config, client->server_key, err) == 0) {
         body = ask_at(address, open ? NULL : &security, request, err);
     }
     security_release(&security);

@@ -10,8 +10,9 @@
 #include <stdbool.h>
 
 struct client {
-    const char *endpoint; /* tcp://HOST:PORT, ipc://PATH, @FILE; NULL: RUNG_ENDPOINT */
-    const char *config;   /* folder of the keys; NULL: ~/.config/rung */
+    const char *endpoint;   /* tcp://HOST:PORT, ipc://PATH, @FILE; NULL: RUNG_ENDPOINT */
+    const char *config;     /* folder of the keys; NULL: ~/.config/rung */
+    const char *server_key; /* the coordinator's public key; NULL: the one in that folder */
     bool insecure;
 };
 

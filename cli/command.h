@@ -1,9 +1,9 @@
-/* The commands of `rung`: one table in main.c, one file per command (command_<name>.c). A command file is its usage,
- * its options and the calls that do the work.
+/* The commands of `rung`: one table in main.c, one file per command (command_<name>.c). A command file is its
+ * usage, its options and the calls that do the work.
  *
- * argv[0] is the command's name. The return value is the exit code: 0 done; 1 the sweep ended without one ranked
- * trial; 2 wrong usage, spec or data; 3 could not connect or was refused; 4 a file, database, device or disk could
- * not be used; 130 interrupted, resumable. Results go to stdout, everything else to stderr. */
+ * argv[0] is the command's name. The return value is the exit code: 0 done; 1 the sweep ended without one
+ * ranked trial; 2 wrong usage, spec or data; 3 could not connect or was refused; 4 a file, database, device
+ * or disk could not be used; 130 interrupted, resumable. Results go to stdout, everything else to stderr. */
 #ifndef RUNG_CLI_COMMAND_H
 #define RUNG_CLI_COMMAND_H
 

@@ -13,11 +13,11 @@
 
 struct progress {
     bool terminal, quiet;
-    bool drawn;         /* a live line stands on the screen */
+    bool drawn; /* a live line stands on the screen */
     int64_t started_ns, printed_ns;
     int64_t printed_ended, printed_best; /* what the last plain line said */
     struct engine_counts counts;         /* the newest */
-    int child_fd;       /* stderr of a child, non-blocking; -1: none */
+    int child_fd;                        /* stderr of a child, non-blocking; -1: none */
     struct text child_line;
     const char *metric; /* may be NULL */
 };

@@ -24,6 +24,9 @@ int query_option(struct query_options *options, const char *command, int code, c
     case QUERY_CONFIG:
         options->client.config = value;
         return 0;
+    case QUERY_KEY:
+        options->client.server_key = value;
+        return 0;
     case QUERY_INSECURE:
         options->client.insecure = true;
         return 0;

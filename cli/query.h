@@ -20,13 +20,15 @@ enum query_option_code {
     QUERY_DB = 1000,
     QUERY_ENDPOINT,
     QUERY_CONFIG,
+    QUERY_KEY,
     QUERY_INSECURE,
     QUERY_FORMAT,
     QUERY_OWN
 };
 #define QUERY_LONG_OPTIONS                                                                                   \
     {"db", required_argument, NULL, QUERY_DB}, {"endpoint", required_argument, NULL, QUERY_ENDPOINT},        \
-        {"config", required_argument, NULL, QUERY_CONFIG}, {"insecure", no_argument, NULL, QUERY_INSECURE},  \
+        {"config", required_argument, NULL, QUERY_CONFIG},                                                   \
+        {"server-key", required_argument, NULL, QUERY_KEY}, {"insecure", no_argument, NULL, QUERY_INSECURE}, \
         {"format", required_argument, NULL, QUERY_FORMAT},                                                   \
     {                                                                                                        \
         "help", no_argument, NULL, 'h'                                                                       \
@@ -36,6 +38,7 @@ enum query_option_code {
     "  --endpoint E      ask a live coordinator instead: tcp://HOST:PORT, ipc://PATH or @FILE\n"             \
     "  --format F        table (default), json or csv\n"                                                     \
     "  --config DIR      folder of the keys (default ~/.config/rung)\n"                                      \
+    "  --server-key KEY  the coordinator's public key (default: the one in that folder)\n"                   \
     "  --insecure        the coordinator was started with --insecure\n"
 
 /* Takes one option. 0: taken; 1: it is none of these; -1: a wrong value, told on stderr for `command`. */

@@ -1,4 +1,5 @@
-/* Serving a sweep from a command: what `run` and `coordinator` share. Signals, progress, the endpoint file, the end. */
+/* Serving a sweep from a command: what `run` and `coordinator` share. Signals, progress, the endpoint file,
+ * the end. */
 #ifndef RUNG_CLI_SERVE_H
 #define RUNG_CLI_SERVE_H
 
@@ -37,7 +38,10 @@ enum serve_option_code {
         {"endpoint-file", required_argument, NULL, OPTION_ENDPOINT_FILE},                                    \
         {"config", required_argument, NULL, OPTION_CONFIG}, {"resume", no_argument, NULL, OPTION_RESUME},    \
         {"linger", no_argument, NULL, OPTION_LINGER}, {"insecure", no_argument, NULL, OPTION_INSECURE},      \
-        {"quiet", no_argument, NULL, 'q'}, {"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}
+        {"quiet", no_argument, NULL, 'q'}, {"verbose", no_argument, NULL, 'v'},                              \
+    {                                                                                                        \
+        "help", no_argument, NULL, 'h'                                                                       \
+    }
 
 #define SERVE_OPTIONS_HELP                                                                                   \
     "  --db PATH            database (default rung.db, or RUNG_DB)\n"                                        \
@@ -68,8 +72,8 @@ struct serve {
     struct each *each;     /* what the server's progress calls reach */
 };
 
-/* Loads the spec (or with --resume the stored one; `what` is the SPEC, the sweep's name or NULL), the keys (unless
- * insecure) and opens the server on `binds`. 0, or the exit code, with everything said on stderr. */
+/* Loads the spec (or with --resume the stored one; `what` is the SPEC, the sweep's name or NULL), the keys
+ * (unless insecure) and opens the server on `binds`. 0, or the exit code, with everything said on stderr. */
 int serve_open(struct serve *serve, const char *command, struct serve_options *options, const char *what);
 /* Handles signals and serves to the end; the exit code (0, 1, 4, 130). `each_f` is called with every progress
  * update; it may request a stop. */

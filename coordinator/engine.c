@@ -118,9 +118,9 @@ void engine_destroy(struct engine *engine)
     heap_release(&engine->retries);
     heap_release(&engine->promotions);
     heap_release(&engine->ranking);
-    table_release(&engine->peers);
-    table_release(&engine->names);
-    table_release(&engine->blobs);
+    engine_table_release(&engine->peers);
+    engine_table_release(&engine->names);
+    engine_table_release(&engine->blobs);
     stopping_destroy(engine->stopping);
     json_decref(engine->notes);
     record_release(&(struct record){.type = RECORD_SWEEP, .sweep = engine->sweep});
@@ -161,7 +161,7 @@ int engine_follow(struct engine *engine, struct error *err)
 /* What only a worker that said hello may send. */
 static void worker_handle(struct engine *engine, peer_number peer, const struct message *message)
 {
-    struct worker *worker = table_get(&engine->peers, peer);
+    struct worker *worker = engine_table_get(&engine->peers, peer);
     if (!worker) {
         if (message->type != MESSAGE_BYE)
             engine_send_error(engine, peer, "unknown_session", "say hello first");

@@ -17,8 +17,8 @@ static uint64_t blob_key(const char *sha256)
 
 void checkpoint_refer(struct engine *engine, const char *sha256)
 {
-    uintptr_t count = (uintptr_t)table_get(&engine->blobs, blob_key(sha256));
-    if (table_put(&engine->blobs, blob_key(sha256), (void *)(count + 1)) < 0)
+    uintptr_t count = (uintptr_t)engine_table_get(&engine->blobs, blob_key(sha256));
+    if (engine_table_put(&engine->blobs, blob_key(sha256), (void *)(count + 1)) < 0)
         engine_fail_memory(engine);
 }
 
@@ -54,7 +54,7 @@ void checkpoint_orphan(struct engine *engine, struct trial *trial, const char *s
     if (strlen(sha256) != sizeof(*trial->orphans) - 1)
         return;
     if (trial_state_is_end(trial->record.state)) {
-        if (!table_get(&engine->blobs, blob_key(sha256)))
+        if (!engine_table_get(&engine->blobs, blob_key(sha256)))
             blob_unneeded(engine, sha256);
         return;
     }
@@ -70,7 +70,7 @@ void checkpoint_orphan(struct engine *engine, struct trial *trial, const char *s
 static void orphans_release(struct engine *engine, struct trial *trial)
 {
     for (size_t i = 0; i < trial->orphan_count; i++)
-        if (!table_get(&engine->blobs, blob_key(trial->orphans[i])))
+        if (!engine_table_get(&engine->blobs, blob_key(trial->orphans[i])))
             blob_unneeded(engine, trial->orphans[i]);
     free(trial->orphans);
     trial->orphans = NULL;
@@ -82,11 +82,11 @@ void checkpoint_drop(struct engine *engine, struct trial *trial)
     char *sha256 = trial->record.checkpoint;
     if (!*sha256)
         return;
-    uintptr_t count = (uintptr_t)table_get(&engine->blobs, blob_key(sha256));
+    uintptr_t count = (uintptr_t)engine_table_get(&engine->blobs, blob_key(sha256));
     if (count > 1) {
-        table_put(&engine->blobs, blob_key(sha256), (void *)(count - 1));
+        engine_table_put(&engine->blobs, blob_key(sha256), (void *)(count - 1));
     } else {
-        table_remove(&engine->blobs, blob_key(sha256));
+        engine_table_remove(&engine->blobs, blob_key(sha256));
         blob_unneeded(engine, sha256);
     }
     *sha256 = '\0';

@@ -40,11 +40,11 @@ static void restore_trials(struct engine *engine, const struct snapshot *snapsho
         trial->record = copy.trial;
         if (*trial->record.checkpoint)
             checkpoint_refer(engine, trial->record.checkpoint);
+        engine->resource_done += (double)trial->record.resource;
         if (trial->record.is_final)
             continue;
         engine->state_counts[TRIAL_WAITING]--;
         engine->state_counts[trial->record.state]++;
-        engine->resource_done += (double)trial->record.resource;
     }
 }
 

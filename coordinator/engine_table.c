@@ -11,7 +11,7 @@ static uint64_t key_mix(uint64_t key)
     return key ^ (key >> 31);
 }
 
-void table_release(struct table *table)
+void engine_table_release(struct table *table)
 {
     free(table->entries);
     *table = (struct table){0};
@@ -27,7 +27,7 @@ static size_t table_find(const struct table *table, uint64_t key)
     return index;
 }
 
-void *table_get(const struct table *table, uint64_t key)
+void *engine_table_get(const struct table *table, uint64_t key)
 {
     return table->capacity ? table->entries[table_find(table, key)].value : NULL;
 }
@@ -46,7 +46,7 @@ static int table_grow(struct table *table)
     return 0;
 }
 
-int table_put(struct table *table, uint64_t key, void *value)
+int engine_table_put(struct table *table, uint64_t key, void *value)
 {
     if (table->count * 3 >= table->capacity * 2 && table_grow(table) < 0)
         return -1;
@@ -57,7 +57,7 @@ int table_put(struct table *table, uint64_t key, void *value)
     return 0;
 }
 
-void *table_remove(struct table *table, uint64_t key)
+void *engine_table_remove(struct table *table, uint64_t key)
 {
     if (!table->capacity)
         return NULL;

@@ -16,11 +16,11 @@ struct table {
     struct table_entry *entries;
     size_t count, capacity; /* capacity: 0 or a power of two */
 };
-void table_release(struct table *table);
-void *table_get(const struct table *table, uint64_t key); /* NULL: none */
+void engine_table_release(struct table *table);
+void *engine_table_get(const struct table *table, uint64_t key); /* NULL: none */
 /* Adds or replaces; value is not NULL. -1 without memory. */
-int table_put(struct table *table, uint64_t key, void *value);
-void *table_remove(struct table *table, uint64_t key); /* what was there, or NULL */
+int engine_table_put(struct table *table, uint64_t key, void *value);
+void *engine_table_remove(struct table *table, uint64_t key); /* what was there, or NULL */
 
 struct trial;
 

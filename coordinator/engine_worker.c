@@ -14,7 +14,7 @@ static uint64_t name_key(const char *name)
 
 struct worker *worker_find(struct engine *engine, const char *name)
 {
-    struct worker *worker = table_get(&engine->names, name_key(name));
+    struct worker *worker = engine_table_get(&engine->names, name_key(name));
     while (worker && strcmp(worker->record.name, name) != 0)
         worker = worker->name_next;
     return worker;
@@ -30,9 +30,9 @@ struct worker *worker_add(struct engine *engine, const char *name)
         worker_release(worker);
         return NULL;
     }
-    worker->name_next = table_get(&engine->names, name_key(name));
+    worker->name_next = engine_table_get(&engine->names, name_key(name));
     worker->record.first_ms = engine->now.utc_ms;
-    if (table_put(&engine->names, name_key(name), worker) < 0)
+    if (engine_table_put(&engine->names, name_key(name), worker) < 0)
         engine_fail_memory(engine);
     return worker;
 }
@@ -189,7 +189,7 @@ static void worker_leave(struct engine *engine, struct worker *worker)
     slots_forget(engine, worker);
     lease_unlink(engine, worker);
     if (worker->has_peer)
-        table_remove(&engine->peers, worker->peer);
+        engine_table_remove(&engine->peers, worker->peer);
     worker->has_peer = false;
     worker->record.connected = false;
     worker->record.last_ms = engine->now.utc_ms;
@@ -335,10 +335,10 @@ static void session_take(struct engine *engine, struct worker *worker, peer_numb
 {
     bool same = worker->record.session && strcmp(worker->record.session, message->session) == 0;
     if (worker->has_peer && worker->peer != peer)
-        table_remove(&engine->peers, worker->peer);
+        engine_table_remove(&engine->peers, worker->peer);
     worker->has_peer = true;
     worker->peer = peer;
-    if (table_put(&engine->peers, peer, worker) < 0)
+    if (engine_table_put(&engine->peers, peer, worker) < 0)
         engine_fail_memory(engine);
     if (!same)
         slots_forget(engine, worker);
@@ -355,10 +355,10 @@ static void session_take(struct engine *engine, struct worker *worker, peer_numb
  */
 static void peer_leave_other(struct engine *engine, peer_number peer, const struct worker *worker)
 {
-    struct worker *other = table_get(&engine->peers, peer);
+    struct worker *other = engine_table_get(&engine->peers, peer);
     if (!other || other == worker)
         return;
-    table_remove(&engine->peers, peer);
+    engine_table_remove(&engine->peers, peer);
     other->has_peer = false;
     for (size_t i = 0; i < other->slot_count; i++)
         if (other->slots[i])

@@ -24,24 +24,27 @@ static const struct setting train_settings[] = {
     {.name = NULL},
 };
 
-int server_fixture_setup(void **state)
+int server_fixture_init(struct server_fixture *fixture, const char *folder)
 {
-    struct server_fixture *fixture = calloc(1, sizeof *fixture);
     struct error err = {0};
-    strcpy(fixture->folder, "/tmp/rung-server-XXXXXX");
-    if (!mkdtemp(fixture->folder)) {
-        return -1;
-    }
-    snprintf(fixture->db, sizeof fixture->db, "%s/rung.db", fixture->folder);
-    snprintf(fixture->address, sizeof fixture->address, "ipc://%s/socket", fixture->folder);
+    snprintf(fixture->folder, sizeof fixture->folder, "%s", folder);
+    snprintf(fixture->db, sizeof fixture->db, "%s/rung.db", folder);
+    snprintf(fixture->address, sizeof fixture->address, "ipc://%s/socket", folder);
     fixture->binds[0] = fixture->address;
     fixture->log = (struct log){.fd = -1, .level = LOG_LEVEL_INFO};
     fixture->settings = (struct server_settings){
         .spec = &fixture->spec, .db = fixture->db, .binds = fixture->binds, .log = &fixture->log};
     spec_make(fixture, "tiny", 3, 1);
     fixture->bus = bus_create(NULL, NULL, &err);
-    *state = fixture;
     return fixture->bus ? 0 : -1;
+}
+
+int server_fixture_setup(void **state)
+{
+    struct server_fixture *fixture = calloc(1, sizeof *fixture);
+    char folder[] = "/tmp/rung-server-XXXXXX";
+    *state = fixture;
+    return fixture && mkdtemp(folder) ? server_fixture_init(fixture, folder) : -1;
 }
 
 int server_fixture_teardown(void **state)

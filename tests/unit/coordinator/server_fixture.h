@@ -26,7 +26,9 @@ struct server_fixture {
     struct endpoint *worker;
 };
 
-int server_fixture_setup(void **state);
+/* A zeroed fixture in an existing folder. */
+int server_fixture_init(struct server_fixture *fixture, const char *folder);
+int server_fixture_setup(void **state); /* in a new folder */
 int server_fixture_teardown(void **state);
 
 /* A spec of `trials` random trials of one epoch. Replaces the fixture's spec. */

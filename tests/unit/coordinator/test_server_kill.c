@@ -19,8 +19,9 @@
 
 #define TRIALS 2000
 #define SLOTS 6
-#define KILLS 25
-#define LIFE_MS 60 /* at most, before the next kill: some die before they serve */
+#define KILLS 16
+#define LIFE_MS 40         /* at most, from the first message on */
+#define SHORT_LIFE_EVERY 4 /* so often the kill comes before anything is served: during the recovery */
 #define HEARTBEAT_NS (20 * NS_PER_MS)
 #define PATIENCE_NS (50 * NS_PER_SECOND)
 
@@ -30,19 +31,12 @@ static uint64_t seed;
 
 static int serve(const char *folder)
 {
-    void *state;
+    struct server_fixture held = {.folder = ""}, *fixture = &held;
     struct error err = {0};
-    if (server_fixture_setup(&state)) {
+    if (server_fixture_init(fixture, folder)) {
         return 2;
     }
-    struct server_fixture *fixture = state;
-    char own[64];
-    strcpy(own, fixture->folder);
-    strcpy(fixture->folder, folder);
-    snprintf(fixture->db, sizeof fixture->db, "%s/rung.db", folder);
-    snprintf(fixture->address, sizeof fixture->address, "ipc://%s/socket", folder);
     spec_make(fixture, "killed", TRIALS, 1);
-    folder_remove(own, NULL);
 
     /* Whether the sweep exists is known only by trying: the last one may have died before its first commit.
      */
@@ -61,6 +55,8 @@ static int serve(const char *folder)
         fprintf(stderr, "server: %s\n", err.message);
     }
     server_destroy(server);
+    bus_destroy(fixture->bus);
+    spec_release(&fixture->spec);
     return result ? 4 : 0;
 }
 
@@ -87,7 +83,7 @@ struct worker {
     struct held slots[SLOTS];
     int64_t acknowledged[TRIALS + 1]; /* the attempt whose end was acknowledged, by trial */
     int64_t completed, repeated;
-    bool drained;
+    bool drained, heard;
 };
 
 static struct held *held_find(struct worker *worker, int64_t trial, int64_t attempt)
@@ -214,6 +210,7 @@ static void work(struct worker *worker, int64_t until_ns, int64_t *heartbeat_ns)
     struct message message;
     int result;
     while ((result = endpoint_receive(endpoint, NULL, &message, &err)) == 1) {
+        worker->heard = true;
         handle(worker, &message);
         message_release(&message);
     }
@@ -269,18 +266,23 @@ static void killed_again_and_again(void **state)
     worker->fixture = fixture;
     worker_connect(fixture, fixture->address);
     pid_t pid = spawn(fixture->folder);
-    int64_t kill_ns = start_ns;
+    int64_t kill_ns = INT64_MAX;
     while (waitpid(pid, &status, WNOHANG) == 0) {
         int64_t now_ns = clock_now().monotonic_ns;
         assert_true(now_ns - start_ns < PATIENCE_NS);
-        if (kills < KILLS && now_ns >= kill_ns) {
+        if (kill_ns == INT64_MAX && kills < KILLS && (worker->heard || kills % SHORT_LIFE_EVERY == 0)) {
+            kill_ns = now_ns + (int64_t)random_below(seed, (uint32_t)kills, 1, 0, LIFE_MS * NS_PER_MS);
+        }
+        if (now_ns >= kill_ns) {
             kill(pid, SIGKILL);
             waitpid(pid, &status, 0);
             pid = spawn(fixture->folder);
+            worker_connect(fixture, fixture->address); /* sooner than it would connect again by itself */
+            worker->heard = false;
             kills++;
-            kill_ns = now_ns + (int64_t)random_below(seed, (uint32_t)kills, 1, 0, LIFE_MS) * NS_PER_MS;
+            kill_ns = INT64_MAX;
         }
-        work(worker, kills < KILLS ? kill_ns : now_ns + 5 * NS_PER_MS, &heartbeat_ns);
+        work(worker, kill_ns < now_ns + 5 * NS_PER_MS ? kill_ns : now_ns + 5 * NS_PER_MS, &heartbeat_ns);
     }
     print_message("%d kills, %d trials acknowledged, %d attempts repeated\n", kills, (int)worker->completed,
                   (int)worker->repeated);
