@@ -69,6 +69,16 @@ void cursor_end(struct cursor *cursor);
 int store_begin(struct store *store, bool write, struct error *err);
 int store_end(struct store *store, bool keep, struct error *err);
 
+/* For opening (store_open.c). `immutable`: a database nobody writes, on a medium that takes no WAL beside it;
+ * SQLite then locks nothing. store_disconnect finalises the statements and closes. */
+int store_connect(struct store *store, const char *vfs, bool immutable, struct error *err);
+void store_disconnect(struct store *store);
+/* First look into the file. 1: readable; 0: not, for want of a WAL (err is set); -1: err. */
+int store_probe(struct store *store, struct error *err);
+/* Prepares statements first..last that are not prepared yet. */
+int store_prepare_some(struct store *store, int first, int last, struct error *err);
+int store_execute(struct store *store, const char *sql, struct error *err);
+
 /* ERROR_USAGE: the sweep asked for (NULL: the newest) is not there. */
 int store_no_sweep(struct store *store, const char *asked, struct error *err);
 

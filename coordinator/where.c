@@ -1,62 +1,27 @@
 /* The parser of --where: recursive descent, one token ahead, writing SQL as it goes. */
 #include "coordinator/where.h"
 
-#include "base/json.h"
-#include "base/text.h"
-#include "coordinator/record.h"
-#include "coordinator/where_scan.h"
+#include "coordinator/where_parser.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* SQLite's own limit is 1,000 levels of expression and 32,766 values; these are far beyond what anyone types.
- */
+/* SQLite's own limit is 1,000 levels of expression; this is far beyond what anyone types. */
 #define DEPTH_LIMIT 50
-#define COMPARISON_LIMIT 200
 
-enum column_type { COLUMN_NUMBER, COLUMN_TEXT, COLUMN_STATE, COLUMN_REASON };
-static const struct {
-    const char *name;
-    enum column_type type;
-} columns[] = {
-    {"rank", COLUMN_NUMBER},    {"trial", COLUMN_NUMBER},     {"state", COLUMN_STATE},
-    {"reason", COLUMN_REASON},  {"objective", COLUMN_NUMBER}, {"resource", COLUMN_NUMBER},
-    {"bracket", COLUMN_NUMBER}, {"seconds", COLUMN_NUMBER},   {"worker", COLUMN_TEXT},
-    {"device", COLUMN_TEXT},    {"attempts", COLUMN_NUMBER},
-};
-#define COLUMN_COUNT (sizeof columns / sizeof *columns)
-
-/* What a name stands for: a column of the leaderboard, or a key of one of its JSON columns. */
-struct operand {
-    const char *column; /* in SQL */
-    enum column_type type;
-    int path; /* number of the bound JSON path; 0: a plain column */
-};
-
-struct parser {
-    struct where_scanner scanner;
-    struct where_token token;
-    const struct where_names *names;
-    struct where *where;
-    struct text sql;
-    int first, depth, comparisons;
-    struct error *err;
-};
-
-static int advance(struct parser *parser)
+int where_advance(struct parser *parser)
 {
     where_token_release(&parser->token);
     return where_scan(&parser->scanner, &parser->token, parser->err);
 }
 
-static bool token_is(const struct parser *parser, enum where_token_kind kind, const char *text)
+bool where_token_is(const struct parser *parser, enum where_token_kind kind, const char *text)
 {
     return parser->token.kind == kind && strcasecmp(parser->token.text, text) == 0;
 }
 
-static int expected(struct parser *parser, const char *what)
+int where_expected(struct parser *parser, const char *what)
 {
     bool end = parser->token.kind == TOKEN_END;
     return error_set(parser->err, ERROR_USAGE, "character %zu: expected %s, found %s%s%s",
@@ -64,348 +29,66 @@ static int expected(struct parser *parser, const char *what)
                      end ? "" : "'");
 }
 
-/* Binds a value (takes `text`); returns its number in the SQL, or -1. */
-static int bind(struct parser *parser, struct where_value value)
-{
-    struct where *where = parser->where;
-    struct where_value *grown = reallocarray(where->values, where->value_count + 1, sizeof *grown);
-    if (grown == NULL || (value.kind == WHERE_TEXT && value.text == NULL)) {
-        where->values = grown != NULL ? grown : where->values;
-        free(value.text);
-        return error_set(parser->err, ERROR_MEMORY, "no memory for the condition");
-    }
-    where->values = grown;
-    where->values[where->value_count] = value;
-    return parser->first + (int)where->value_count++;
-}
-
-static int bind_text(struct parser *parser, const char *text)
-{
-    return bind(parser, (struct where_value){.kind = WHERE_TEXT, .text = strdup(text)});
-}
-
-static bool has_name(const char *const *names, const char *name)
-{
-    for (; names != NULL && *names != NULL; names++) {
-        if (strcmp(*names, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static size_t count_names(const char *const *names)
-{
-    size_t count = 0;
-    while (names != NULL && names[count] != NULL) {
-        count++;
-    }
-    return count;
-}
-
-/* "unknown name 'x' (did you mean 'y'?)", over all the names there are. */
-static int unknown_name(struct parser *parser, const char *name)
-{
-    const char *const *lists[] = {parser->names->parameters, parser->names->metrics, parser->names->derived};
-    size_t count = COLUMN_COUNT;
-    for (size_t i = 0; i < 3; i++) {
-        count += count_names(lists[i]);
-    }
-    const char **words = calloc(count + 1, sizeof *words);
-    if (words == NULL) {
-        return error_set(parser->err, ERROR_MEMORY, "no memory for the condition");
-    }
-    size_t used = 0;
-    for (size_t i = 0; i < COLUMN_COUNT; i++) {
-        words[used++] = columns[i].name;
-    }
-    for (size_t i = 0; i < 3; i++) {
-        for (const char *const *word = lists[i]; word != NULL && *word != NULL; word++) {
-            words[used++] = *word;
-        }
-    }
-    const char *nearest = nearest_word(name, words);
-    int result =
-        nearest != NULL
-            ? error_set(parser->err, ERROR_USAGE, "character %zu: unknown name '%s' (did you mean '%s'?)",
-                        parser->token.position, name, nearest)
-            : error_set(
-                  parser->err, ERROR_USAGE,
-                  "character %zu: unknown name '%s'; a parameter, a metric, a derived value or a column "
-                  "(rank, "
-                  "trial, state, reason, objective, resource, seconds, worker, device, attempts) is meant",
-                  parser->token.position, name);
-    free(words);
-    return result;
-}
-
-/* A key of a JSON column; its path is $."name". SQLite knows no way to write a quote inside. */
-static int operand_of_key(struct parser *parser, const char *column, const char *key, struct operand *operand)
-{
-    if (strpbrk(key, "\"\\") != NULL) {
-        return error_set(parser->err, ERROR_USAGE,
-                         "character %zu: a name with a quote or backslash cannot be compared",
-                         parser->token.position);
-    }
-    struct text path;
-    text_init(&path);
-    text_printf(&path, "$.\"%s\"", key);
-    *operand = (struct operand){.column = column};
-    operand->path = bind(parser, (struct where_value){.kind = WHERE_TEXT, .text = text_steal(&path)});
-    return operand->path < 0 ? -1 : 0;
-}
-
-static int operand_of(struct parser *parser, const char *name, struct operand *operand)
-{
-    for (size_t i = 0; i < COLUMN_COUNT; i++) {
-        if (strcmp(name, columns[i].name) == 0) {
-            *operand = (struct operand){.column = columns[i].name, .type = columns[i].type};
-            return 0;
-        }
-    }
-    const struct {
-        const char *column;
-        const char *const *names;
-    } sources[] = {{"parameters", parser->names->parameters},
-                   {"metrics", parser->names->metrics},
-                   {"derived", parser->names->derived}};
-    for (size_t i = 0; i < 3; i++) {
-        if (has_name(sources[i].names, name)) {
-            return operand_of_key(parser, sources[i].column, name, operand);
-        }
-    }
-    for (size_t i = 0; i < 3; i++) {
-        size_t size = strlen(sources[i].column);
-        if (strncmp(name, sources[i].column, size) == 0 && name[size] == '.' &&
-            has_name(sources[i].names, name + size + 1)) {
-            return operand_of_key(parser, sources[i].column, name + size + 1, operand);
-        }
-    }
-    return unknown_name(parser, name);
-}
-
-static int refuse_value(struct parser *parser, const struct operand *operand, const char *accepted)
-{
-    return error_set(parser->err, ERROR_USAGE, "character %zu: %s is compared with %s, found '%s'",
-                     parser->token.position, operand->column, accepted, parser->token.text);
-}
-
-/* `state = complete` would silently find nothing. */
-static int check_state(struct parser *parser, const struct operand *operand)
-{
-    const char *words[32] = {NULL};
-    size_t count = 0;
-    for (int i = 0; operand->type == COLUMN_STATE && i <= TRIAL_CANCELLED; i++) {
-        words[count++] = trial_state_name(i);
-    }
-    for (int i = 0; operand->type == COLUMN_REASON && i <= REASON_LOST; i++) {
-        words[count++] = trial_reason_name(i);
-    }
-    if (count == 0 || has_name(words, parser->token.text)) {
-        return 0;
-    }
-    const char *nearest = nearest_word(parser->token.text, words);
-    return error_set(parser->err, ERROR_USAGE, "character %zu: no %s is called '%s'%s%s%s",
-                     parser->token.position, operand->column, parser->token.text,
-                     nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
-                     nearest != NULL ? "'?)" : "");
-}
-
-static bool token_is_null(const struct parser *parser)
-{
-    return token_is(parser, TOKEN_WORD, "null") || token_is(parser, TOKEN_WORD, "none");
-}
-
-static int compare_column(struct parser *parser, const struct operand *operand, const char *comparator)
-{
-    int value;
-    if (operand->type == COLUMN_NUMBER) {
-        struct where_value number = {.kind = WHERE_REAL};
-        if (parser->token.kind != TOKEN_NUMBER || !number_parse(parser->token.text, &number.real)) {
-            return refuse_value(parser, operand, "a number or null");
-        }
-        value = bind(parser, number);
-    } else {
-        if (parser->token.kind != TOKEN_WORD && parser->token.kind != TOKEN_QUOTED) {
-            return refuse_value(parser, operand, "a string (quote it)");
-        }
-        if (check_state(parser, operand) != 0) {
-            return -1;
-        }
-        value = bind_text(parser, parser->token.text);
-    }
-    text_printf(&parser->sql, "coalesce(%s %s ?%d, 0)", operand->column, comparator, value);
-    return value < 0 ? -1 : 0;
-}
-
-static void append_number_operand(struct text *sql, const struct operand *operand)
-{
-    const char *c = operand->column;
-    int p = operand->path;
-    text_printf(
-        sql,
-        "CASE json_type(%s, ?%d) WHEN 'integer' THEN json_extract(%s, ?%d) WHEN 'real' THEN json_extract(%s, "
-        "?%d)"
-        " WHEN 'text' THEN CASE json_extract(%s, ?%d) WHEN 'Infinity' THEN 9e999 WHEN '-Infinity' THEN -9e999"
-        " END END",
-        c, p, c, p, c, p, c, p);
-}
-
-static int compare_number(struct parser *parser, const struct operand *operand, const char *comparator)
-{
-    char canonical[NUMBER_SIZE];
-    double number;
-    const char *digits = parser->token.text + (parser->token.text[0] == '-');
-    int value = -1;
-    if (digits[0] != '0' && digits[strspn(digits, "0123456789")] == '\0') {
-        /* Integers stay as written: 64 bits do not fit a double. */
-        value = bind_text(parser, parser->token.text);
-    } else if (number_parse(parser->token.text, &number)) {
-        value = bind_text(parser, number_format(number, canonical));
-    }
-    text_append(&parser->sql, "coalesce(");
-    append_number_operand(&parser->sql, operand);
-    text_printf(&parser->sql, " %s json_extract(?%d, '$'), 0)", comparator, value);
-    return value < 0 ? -1 : 0;
-}
-
-/* A list is equal when its canonical text is, which is how the store keeps it. */
-static int compare_list(struct parser *parser, const struct operand *operand, const char *comparator)
-{
-    struct error reason;
-    json_t *list = json_parse(parser->token.text, strlen(parser->token.text), &reason);
-    if (list == NULL) {
-        return error_set(parser->err, ERROR_USAGE, "character %zu: the list is not JSON: %s",
-                         parser->token.position, reason.message);
-    }
-    int value = bind(parser, (struct where_value){.kind = WHERE_TEXT, .text = json_canonical(list)});
-    json_decref(list);
-    text_printf(&parser->sql,
-                "coalesce(CASE json_type(%s, ?%d) WHEN 'array' THEN json_extract(%s, ?%d) END %s ?%d, 0)",
-                operand->column, operand->path, operand->column, operand->path, comparator, value);
-    return value < 0 ? -1 : 0;
-}
-
-static int compare_null(struct parser *parser, const struct operand *operand)
-{
-    if (operand->path == 0) {
-        text_printf(&parser->sql, "(%s IS NULL)", operand->column);
-    } else {
-        text_printf(&parser->sql, "(coalesce(json_type(%s, ?%d), 'null') = 'null')", operand->column,
-                    operand->path);
-    }
-    return 0;
-}
-
-static int compare_key(struct parser *parser, const struct operand *operand, const char *comparator)
-{
-    if (parser->token.kind == TOKEN_NUMBER) {
-        return compare_number(parser, operand, comparator);
-    }
-    if (parser->token.kind == TOKEN_LIST) {
-        return compare_list(parser, operand, comparator);
-    }
-    bool yes = token_is(parser, TOKEN_WORD, "true");
-    if (yes || token_is(parser, TOKEN_WORD, "false")) {
-        text_printf(&parser->sql, "coalesce(json_type(%s, ?%d) = '%s', 0)", operand->column, operand->path,
-                    yes ? "true" : "false");
-        return 0;
-    }
-    int value = bind_text(parser, parser->token.text);
-    text_append(&parser->sql, "coalesce(");
-    text_printf(&parser->sql, "CASE json_type(%s, ?%d) WHEN 'text' THEN json_extract(%s, ?%d) END",
-                operand->column, operand->path, operand->column, operand->path);
-    text_printf(&parser->sql, " %s ?%d, 0)", comparator, value);
-    return value < 0 ? -1 : 0;
-}
-
-/* One comparison with the value that the current token is; != is written as NOT of =, so that logic is
- * two-valued. */
-static int compare_value(struct parser *parser, const struct operand *operand, const char *comparator)
-{
-    enum where_token_kind kind = parser->token.kind;
-    bool equality = strcmp(comparator, "=") == 0;
-    if (kind != TOKEN_WORD && kind != TOKEN_QUOTED && kind != TOKEN_NUMBER && kind != TOKEN_LIST) {
-        return expected(parser, "a value");
-    }
-    if (++parser->comparisons > COMPARISON_LIMIT) {
-        return error_set(parser->err, ERROR_USAGE, "character %zu: more than %d comparisons",
-                         parser->token.position, COMPARISON_LIMIT);
-    }
-    bool ordered = kind == TOKEN_NUMBER || kind == TOKEN_QUOTED ||
-                   (kind == TOKEN_WORD && !token_is_null(parser) && !token_is(parser, TOKEN_WORD, "true") &&
-                    !token_is(parser, TOKEN_WORD, "false"));
-    if (!ordered && !equality) {
-        return error_set(parser->err, ERROR_USAGE,
-                         "character %zu: '%s' can only be compared with = and !=", parser->token.position,
-                         parser->token.text);
-    }
-    int result = token_is_null(parser) ? compare_null(parser, operand)
-                 : operand->path == 0  ? compare_column(parser, operand, comparator)
-                                       : compare_key(parser, operand, comparator);
-    return result == 0 ? advance(parser) : -1;
-}
-
 static int parse_in(struct parser *parser, const struct operand *operand)
 {
-    if (advance(parser) != 0) {
+    if (where_advance(parser) != 0) {
         return -1;
     }
     if (parser->token.kind != TOKEN_OPEN) {
-        return expected(parser, "'(' after in");
+        return where_expected(parser, "'(' after in");
     }
     text_append(&parser->sql, "(");
     do {
-        if (advance(parser) != 0 || compare_value(parser, operand, "=") != 0) {
+        if (where_advance(parser) != 0 || where_compare(parser, operand, "=") != 0) {
             return -1;
         }
         text_append(&parser->sql, parser->token.kind == TOKEN_COMMA ? " OR " : ")");
     } while (parser->token.kind == TOKEN_COMMA);
-    return parser->token.kind == TOKEN_CLOSE ? advance(parser) : expected(parser, "',' or ')'");
+    return parser->token.kind == TOKEN_CLOSE ? where_advance(parser) : where_expected(parser, "',' or ')'");
 }
 
 static int parse_comparison(struct parser *parser)
 {
     struct operand operand;
     if (parser->token.kind != TOKEN_WORD && parser->token.kind != TOKEN_QUOTED) {
-        return expected(parser, "a name");
+        return where_expected(parser, "a name");
     }
-    if (operand_of(parser, parser->token.text, &operand) != 0 || advance(parser) != 0) {
+    if (where_operand(parser, parser->token.text, &operand) != 0 || where_advance(parser) != 0) {
         return -1;
     }
-    bool negated = token_is(parser, TOKEN_WORD, "not");
+    bool negated = where_token_is(parser, TOKEN_WORD, "not");
     if (negated) {
         text_append(&parser->sql, "NOT ");
-        if (advance(parser) != 0) {
+        if (where_advance(parser) != 0) {
             return -1;
         }
     }
-    if (token_is(parser, TOKEN_WORD, "in")) {
+    if (where_token_is(parser, TOKEN_WORD, "in")) {
         return parse_in(parser, &operand);
     }
     if (negated || parser->token.kind != TOKEN_OPERATOR) {
-        return expected(parser, negated ? "in" : "a comparison (= != < <= > >= in)");
+        return where_expected(parser, negated ? "in" : "a comparison (= != < <= > >= in)");
     }
     char comparator[3] = "=";
-    if (token_is(parser, TOKEN_OPERATOR, "!=")) {
+    if (where_token_is(parser, TOKEN_OPERATOR, "!=")) {
         text_append(&parser->sql, "NOT ");
-    } else if (!token_is(parser, TOKEN_OPERATOR, "==")) {
+    } else if (!where_token_is(parser, TOKEN_OPERATOR, "==")) {
         memcpy(comparator, parser->token.text, strlen(parser->token.text) + 1);
     }
-    return advance(parser) != 0 ? -1 : compare_value(parser, &operand, comparator);
+    return where_advance(parser) != 0 ? -1 : where_compare(parser, &operand, comparator);
 }
 
 static int parse_condition(struct parser *parser);
 
 static int parse_term(struct parser *parser)
 {
-    if (token_is(parser, TOKEN_WORD, "not")) {
+    if (where_token_is(parser, TOKEN_WORD, "not")) {
         text_append(&parser->sql, "NOT ");
         if (++parser->depth > DEPTH_LIMIT) {
             return error_set(parser->err, ERROR_USAGE, "character %zu: nested too deeply",
                              parser->token.position);
         }
-        int result = advance(parser) != 0 ? -1 : parse_term(parser);
+        int result = where_advance(parser) != 0 ? -1 : parse_term(parser);
         parser->depth--;
         return result;
     }
@@ -417,15 +100,15 @@ static int parse_term(struct parser *parser)
                          parser->token.position);
     }
     text_append(&parser->sql, "(");
-    if (advance(parser) != 0 || parse_condition(parser) != 0) {
+    if (where_advance(parser) != 0 || parse_condition(parser) != 0) {
         return -1;
     }
     if (parser->token.kind != TOKEN_CLOSE) {
-        return expected(parser, "')', and, or");
+        return where_expected(parser, "')', and, or");
     }
     text_append(&parser->sql, ")");
     parser->depth--;
-    return advance(parser);
+    return where_advance(parser);
 }
 
 static int parse_chain(struct parser *parser, const char *word, const char *sql,
@@ -435,11 +118,11 @@ static int parse_chain(struct parser *parser, const char *word, const char *sql,
         if (parse(parser) != 0) {
             return -1;
         }
-        if (!token_is(parser, TOKEN_WORD, word)) {
+        if (!where_token_is(parser, TOKEN_WORD, word)) {
             return 0;
         }
         text_append(&parser->sql, sql);
-        if (advance(parser) != 0) {
+        if (where_advance(parser) != 0) {
             return -1;
         }
     }
@@ -461,16 +144,10 @@ static int parse_sort(struct parser *parser)
     bool descending = name[0] == '-';
     struct operand operand;
     parser->token.position = 1 + descending;
-    if (operand_of(parser, name + descending, &operand) != 0) {
+    if (where_operand(parser, name + descending, &operand) != 0) {
         return -1;
     }
-    if (operand.path == 0) {
-        text_append(&parser->sql, operand.column);
-    } else {
-        text_append(&parser->sql, "coalesce(");
-        append_number_operand(&parser->sql, &operand);
-        text_printf(&parser->sql, ", nullif(json_extract(%s, ?%d), 'NaN'))", operand.column, operand.path);
-    }
+    where_append_sortable(&parser->sql, &operand);
     text_printf(&parser->sql, "%s NULLS LAST", descending ? " DESC" : "");
     return 0;
 }
@@ -486,9 +163,9 @@ static int compile(struct where *where, const char *text, const struct where_nam
     if (sort) {
         result = parse_sort(&parser);
     } else {
-        result = advance(&parser) != 0 ? -1 : parse_condition(&parser);
+        result = where_advance(&parser) != 0 ? -1 : parse_condition(&parser);
         if (result == 0 && parser.token.kind != TOKEN_END) {
-            result = expected(&parser, "and, or, or the end");
+            result = where_expected(&parser, "and, or, or the end");
         }
     }
     where_token_release(&parser.token);
