@@ -139,17 +139,28 @@ static void set(struct reader *reader, struct node *map, const char *path, struc
     }
 }
 
-static void apply(struct reader *reader, const char *override, const char *origin)
+/* Its length; 0: it is none. Without empty parts, and text: it becomes a key of JSON. */
+static size_t key_length(const char *override)
 {
     const char *equals = strchr(override, '=');
     size_t length = equals ? (size_t)(equals - override) : 0;
-    if (length == 0 || override[0] == '.' || override[length - 1] == '.' || strstr(override, "..")) {
+    char *repaired = utf8_repair(override, length);
+    bool good = length > 0 && override[0] != '.' && override[length - 1] != '.' && repaired &&
+                strncmp(repaired, override, length) == 0 && !strstr(repaired, "..");
+    free(repaired);
+    return good ? length : 0;
+}
+
+static void apply(struct reader *reader, const char *override, const char *origin)
+{
+    size_t length = key_length(override);
+    if (length == 0) {
         struct node where = {.origin = origin};
         problem_at(reader, &where, NULL, "accepted key=value with a dotted key, such as train.epochs=9");
         return;
     }
     char *path = strndup(override, length);
-    struct node *value = path ? parse_value(reader, origin, equals + 1) : NULL;
+    struct node *value = path ? parse_value(reader, origin, override + length + 1) : NULL;
     if (!path) {
         reader->failed = true;
     } else if (value) {

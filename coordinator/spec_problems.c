@@ -202,22 +202,32 @@ static void sort(struct problem *problems, size_t count)
     }
 }
 
+/* The place first: names of files and options may be any bytes. */
+static void append_problem(const struct reader *reader, struct text *text, const struct problem *problem)
+{
+    struct text line;
+    const char *file = strcmp(reader->spec->file, "-") == 0 ? "stdin" : reader->spec->file;
+    text_init(&line);
+    if (problem->origin) {
+        text_printf(&line, "%s: ", problem->origin);
+    } else {
+        text_printf(&line, "%s:%d:%d: ", file, problem->line, problem->column);
+    }
+    text_append(&line, problem->message);
+    char *clean = steal_line(&line);
+    text_append(text, clean ? clean : "");
+    text->failed = text->failed || !clean;
+    free(clean);
+}
+
 char *problems_text(struct reader *reader)
 {
     struct text text;
     text_init(&text);
     sort(reader->problems, reader->problem_count);
     for (size_t i = 0; i < reader->problem_count; i++) {
-        const struct problem *problem = &reader->problems[i];
         text_append(&text, i == 0 ? "" : "\n");
-        if (problem->origin) {
-            text_printf(&text, "%s: ", problem->origin);
-        } else {
-            text_printf(&text,
-                        "%s:%d:%d: ", strcmp(reader->spec->file, "-") == 0 ? "stdin" : reader->spec->file,
-                        problem->line, problem->column);
-        }
-        text_append(&text, problem->message);
+        append_problem(reader, &text, &reader->problems[i]);
     }
     if (reader->dropped_count > 0) {
         text_printf(&text, "\n%s: and %zu more", reader->spec->file, reader->dropped_count);
