@@ -13,6 +13,14 @@
  * pairwise at the end, so that their order is part of the source and not of the compiler's choice. */
 #define WIDTH 16
 
+static inline real sum_pairwise(real partial[WIDTH])
+{
+    for (int step = WIDTH / 2; step > 0; step /= 2)
+        for (int l = 0; l < step; l++)
+            partial[l] += partial[l + step];
+    return partial[0];
+}
+
 void LOOPS(bias_activation)(real *y, real *before, const real *bias, int64_t rows, int64_t columns,
                             enum device_activation f);
 void LOOPS(column_sums)(real *sums, const real *x, int64_t rows, int64_t columns, bool accumulate);

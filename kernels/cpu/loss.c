@@ -4,59 +4,91 @@
 
 #include <math.h>
 
-static real row_maximum(const real *logits, int64_t classes)
+/* Softmax works on 16 rows at a time, one a vector element, 16 classes after another: most problems have
+ * fewer classes than a vector has elements, and a row alone would be all latency (measured: 80 ns a row of
+ * 10, against 17 ns so). */
+struct tile {
+    real value[WIDTH][WIDTH]; /* (classes, rows) */
+};
+
+static inline int64_t at_most(int64_t count, int64_t limit)
 {
-    real maximum = logits[0];
-    for (int64_t j = 1; j < classes; j++)
-        maximum = logits[j] > maximum ? logits[j] : maximum;
-    return maximum;
+    return count < limit ? count : limit;
 }
 
-/* exps = exp(logits - maximum); returns their sum. */
-static real row_exponentials(real *restrict exps, const real *restrict logits, int64_t classes, real maximum)
+static void tile_load(struct tile *tile, const real *x, int64_t rows, int64_t columns, int64_t stride)
 {
-    real partial[WIDTH] = {0}, sum = 0;
-    int64_t whole = classes - classes % WIDTH;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            tile->value[j][i] = x[i * stride + j];
+}
 
-    for (int64_t j = 0; j < whole; j += WIDTH)
-        for (int l = 0; l < WIDTH; l++) {
-            real e = exponential(logits[j + l] - maximum);
-            exps[j + l] = e;
-            partial[l] += e;
-        }
-    if (whole < classes) {
-        /* A whole vector here too: most problems have fewer than 16 classes. */
-        real tail[WIDTH] = {0};
-        for (int64_t j = whole; j < classes; j++)
-            tail[j - whole] = logits[j] - maximum;
+static void tile_store(real *x, const struct tile *tile, int64_t rows, int64_t columns, int64_t stride)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            x[i * stride + j] = tile->value[j][i];
+}
+
+static void tile_maximum(real maximum[WIDTH], const struct tile *tile, int64_t columns)
+{
+    for (int64_t j = 0; j < columns; j++)
         for (int l = 0; l < WIDTH; l++)
-            tail[l] = exponential(tail[l]);
-        for (int64_t j = whole; j < classes; j++) {
-            exps[j] = tail[j - whole];
-            partial[j - whole] += exps[j];
+            maximum[l] = tile->value[j][l] > maximum[l] ? tile->value[j][l] : maximum[l];
+}
+
+static void tile_exponentials(struct tile *tile, real sum[WIDTH], const real maximum[WIDTH], int64_t columns)
+{
+    for (int64_t j = 0; j < columns; j++)
+        for (int l = 0; l < WIDTH; l++) {
+            real e = exponential(tile->value[j][l] - maximum[l]);
+            tile->value[j][l] = e;
+            sum[l] += e;
         }
+}
+
+/* exps = exp(logits - the row's maximum), and the rows' sums of them; at most 16 rows. */
+static void rows_exponentials(real *exps, real sum[WIDTH], real maximum[WIDTH], const real *logits,
+                              int64_t rows, int64_t classes)
+{
+    struct tile tile = {{{0}}};
+
+    for (int l = 0; l < WIDTH; l++) {
+        sum[l] = 0;
+        maximum[l] = -INFINITY;
     }
-    for (int l = 0; l < WIDTH; l++)
-        sum += partial[l];
-    return sum;
+    for (int64_t j = 0; j < classes; j += WIDTH) {
+        tile_load(&tile, logits + j, rows, at_most(classes - j, WIDTH), classes);
+        tile_maximum(maximum, &tile, at_most(classes - j, WIDTH));
+    }
+    for (int64_t j = 0; j < classes; j += WIDTH) {
+        int64_t columns = at_most(classes - j, WIDTH);
+        if (classes > WIDTH)
+            tile_load(&tile, logits + j, rows, columns, classes);
+        tile_exponentials(&tile, sum, maximum, columns);
+        tile_store(exps + j, &tile, rows, columns, classes);
+    }
 }
 
 /* -log softmax(logits)[label] = maximum + log(sum of exp(logits - maximum)) - logits[label] */
 double LOOPS(softmax_cross_entropy)(real *gradient, const real *logits, const int32_t *label, int64_t rows,
                                     int64_t classes, double scale)
 {
+    real maximum[WIDTH], sum[WIDTH];
     double loss = 0;
 
-    for (int64_t i = 0; i < rows; i++, logits += classes) {
-        real maximum = row_maximum(logits, classes), at_label = logits[label[i]], sum;
+    for (int64_t first = 0; first < rows; first += WIDTH) {
+        int64_t count = at_most(rows - first, WIDTH);
 
-        sum = row_exponentials(gradient, logits, classes, maximum);
-        real factor = (real)scale / sum;
-        for (int64_t j = 0; j < classes; j++)
-            gradient[j] *= factor;
-        gradient[label[i]] -= (real)scale;
-        gradient += classes;
-        loss += log((double)sum) + ((double)maximum - (double)at_label);
+        rows_exponentials(gradient + first * classes, sum, maximum, logits + first * classes, count, classes);
+        for (int64_t l = 0; l < count; l++) {
+            real *row = gradient + (first + l) * classes, factor = (real)scale / sum[l];
+            for (int64_t j = 0; j < classes; j++)
+                row[j] *= factor;
+            row[label[first + l]] -= (real)scale;
+            loss += log((double)sum[l]) + (double)maximum[l];
+            loss -= (double)logits[(first + l) * classes + label[first + l]];
+        }
     }
     return loss;
 }

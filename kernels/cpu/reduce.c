@@ -4,17 +4,15 @@
 /* x - x is 0 for a finite x and NaN for all others; a sum of them is 0 or NaN. */
 bool LOOPS(finite)(const real *x, int64_t count)
 {
-    real partial[WIDTH] = {0}, sum = 0;
+    real partial[WIDTH] = {0};
     int64_t i = 0;
 
     for (; i + WIDTH <= count; i += WIDTH)
         for (int l = 0; l < WIDTH; l++)
             partial[l] += x[i + l] - x[i + l];
     for (; i < count; i++)
-        sum += x[i] - x[i];
-    for (int l = 0; l < WIDTH; l++)
-        sum += partial[l];
-    return sum == 0;
+        partial[0] += x[i] - x[i];
+    return sum_pairwise(partial) == 0;
 }
 
 double LOOPS(sum_of_squares)(const real *x, int64_t count)

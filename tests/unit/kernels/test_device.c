@@ -278,7 +278,7 @@ static void test_memory(void **state)
     o->unshare(device, shared);
     o->release(device, memory);
     o->release(device, copy);
-    assert_int_equal(o->allocate(device, &memory, SIZE_MAX / 2, &err), -1);
+    assert_int_equal(o->allocate(device, &memory, SIZE_MAX - 3, &err), -1);
     assert_int_equal(err.code, ERROR_MEMORY);
 }
 
