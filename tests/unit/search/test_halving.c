@@ -250,6 +250,27 @@ static void test_cancelled(void **state)
     stopping_destroy(stopping);
 }
 
+/* A loser that was let go on all the same, by hand: it is pruned at its next rung and counts nowhere. */
+static void test_loser_trains_on(void **state)
+{
+    (void)state;
+    struct stopping_settings settings = halving(3, 9, 3, 0);
+    struct stopping *stopping = start(&settings, 3);
+    for (int trial = 1; trial <= 3; trial++)
+        stopping_enter(stopping, trial, 0, trial, 0);
+    stopping_promote(stopping, stopping_next_promotion(stopping, 0));
+    assert_int_equal(stopping_promote(stopping, 2), 3);
+    assert_int_equal(stopping_enter(stopping, 2, 1, -5, 0), STOPPING_PAUSE);
+    assert_int_equal(stopping_next_promotion(stopping, 1), 0); /* trial 1 is still on its way */
+    assert_int_equal(stopping_next_prune(stopping, 1), 3);
+    stopping_prune(stopping, 3);
+    assert_int_equal(stopping_next_prune(stopping, 1), 2);
+    stopping_prune(stopping, 2);
+    assert_int_equal(stopping_enter(stopping, 1, 1, 1, 0), STOPPING_PAUSE);
+    assert_int_equal(stopping_next_promotion(stopping, 0), 1);
+    stopping_destroy(stopping);
+}
+
 static void test_many_trials(void **state)
 {
     (void)state;
@@ -277,7 +298,8 @@ int main(void)
         cmocka_unit_test(test_rung_tables), cmocka_unit_test(test_same_for_any_order),
         cmocka_unit_test(test_recovers),    cmocka_unit_test(test_counts),
         cmocka_unit_test(test_all_fail),    cmocka_unit_test(test_close_early),
-        cmocka_unit_test(test_cancelled),   cmocka_unit_test(test_many_trials),
+        cmocka_unit_test(test_cancelled),   cmocka_unit_test(test_loser_trains_on),
+        cmocka_unit_test(test_many_trials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
