@@ -50,7 +50,13 @@ const char *query_database(const struct query_options *options)
 json_t *query_ask(const struct query_options *options, const char *query, json_t *body, struct error *err)
 {
     if (options->live) {
-        return client_query(&options->client, query, body, err);
+        json_t *answer = client_query(&options->client, query, body, err);
+        if (answer != NULL && query_order(query, answer) != 0) {
+            error_set(err, ERROR_MEMORY, "no memory for the answer");
+            json_decref(answer);
+            return NULL;
+        }
+        return answer;
     }
     struct store *store = store_open(query_database(options), STORE_READ, NULL, err);
     json_t *answer = store != NULL ? store_answer(store, NULL, query, body, err) : NULL;

@@ -51,6 +51,9 @@ json_t *query_ask(const struct query_options *options, const char *query, json_t
  * NULL. */
 json_t *query_sweep(const struct query_options *options, const char *asked, struct error *err);
 
+/* The keys of an answer from the wire in the store's order; non-zero without memory. */
+int query_order(const char *query, json_t *answer);
+
 /* Prints rows in the asked format: the text of `shown`, the CSV of `all`, or all of the JSON. Returns an exit
  * code. */
 int query_print(const struct query_options *options, const char *command, const struct listing *shown,
