@@ -1,9 +1,10 @@
-/* Every message of the protocol, once (docs/protocol.md). The struct, its encoder and its decoder are driven by one
- * table in message_table.c; decoding checks every bound and never crashes on what a peer sends.
+/* Every message of the protocol, once (docs/protocol.md). The struct, its encoder and its decoder are driven
+ * by one table in message_table.c; decoding checks every bound and never crashes on what a peer sends.
  *
  * Ownership: a decoded message owns everything it points to; message_release frees it. To send, fill a struct
  * (message_init first) with borrowed or owned pointers and encode it; only release what you own.
- * Text fields are `char *` (heap, NULL = absent); JSON fields are json_t * (a reference held by the message). */
+ * Text fields are `char *` (heap, NULL = absent); JSON fields are json_t * (a reference held by the message).
+ */
 #ifndef RUNG_WIRE_MESSAGE_H
 #define RUNG_WIRE_MESSAGE_H
 
@@ -31,7 +32,8 @@ enum message_type {
     MESSAGE_WELCOME,
     MESSAGE_ASSIGN,
     MESSAGE_ACKNOWLEDGE,
-    MESSAGE_DRAIN, /* take no more; `now`: also interrupt what runs. reason says why (sweep ended, stop, ...) */
+    MESSAGE_DRAIN,  /* take no more; `now`: also interrupt what runs. reason says why (sweep ended, stop, ...)
+                     */
     MESSAGE_CHUNK,  /* blob socket */
     MESSAGE_STORED, /* blob socket */
     MESSAGE_ERROR,
@@ -72,8 +74,8 @@ struct device_description {
     int64_t memory_bytes;
 };
 
-/* One attempt a worker holds: running, or ended but not yet acknowledged. sequence = the last number it gave out
- * for this attempt (0: none yet). */
+/* One attempt a worker holds: running, or ended but not yet acknowledged. sequence = the last number it gave
+ * out for this attempt (0: none yet). */
 struct running_attempt {
     int64_t trial, attempt, sequence;
 };
@@ -81,10 +83,10 @@ struct running_attempt {
 struct assignment {
     int64_t trial, attempt;
     json_t *parameters;
-    int64_t start, until;  /* resources: completed when it begins, and where it stops to be judged */
-    char *checkpoint;      /* sha256 of the blob to start from, or NULL */
+    int64_t start, until; /* resources: completed when it begins, and where it stops to be judged */
+    char *checkpoint;     /* sha256 of the blob to start from, or NULL */
     int64_t checkpoint_bytes;
-    json_t *final;         /* the refit of the winner (trial 0): {"refit","seeds","epochs"}; NULL for a trial */
+    json_t *final; /* the refit of the winner (trial 0): {"refit","seeds","epochs"}; NULL for a trial */
 };
 
 struct reported {
@@ -106,17 +108,17 @@ struct message {
     json_t *ready_slots; /* heartbeat: array of slot numbers that wait for work */
 
     /* welcome */
-    char *sweep;                /* sweep id */
+    char *sweep; /* sweep id */
     char *sweep_name;
     int64_t devices_per_trial, trials_per_device;
     double heartbeat_seconds, lease_seconds;
-    json_t *train;              /* normalised train settings of the sweep (with data: {sha256, bytes, name, ...}) */
-    int64_t blob_port;          /* TCP: port of the blob socket on the same host; 0: ipc, endpoint in blob_endpoint */
+    json_t *train;     /* normalised train settings of the sweep (with data: {sha256, bytes, name, ...}) */
+    int64_t blob_port; /* TCP: port of the blob socket on the same host; 0: ipc, endpoint in blob_endpoint */
     char *blob_endpoint;
-    char *metric;               /* name of the sweep's metric, or NULL */
+    char *metric; /* name of the sweep's metric, or NULL */
     bool maximize;
-    char *objective;            /* "last" or "best" */
-    char *seed;                 /* the sweep's seed, decimal text (64 bits do not fit a JSON integer everywhere) */
+    char *objective; /* "last" or "best" */
+    char *seed;      /* the sweep's seed, decimal text (64 bits do not fit a JSON integer everywhere) */
 
     /* ready, assign */
     int64_t slot, lanes;
@@ -129,13 +131,15 @@ struct message {
     size_t report_count;
     enum outcome outcome; /* ended */
     int64_t resource;     /* ended: completed resource */
-    char *checkpoint;     /* ended: sha256 of the uploaded checkpoint, or NULL; fetch, chunk, put, stored: the blob */
+    char *checkpoint;     /* ended: sha256 of the uploaded checkpoint, or NULL; fetch, chunk, put, stored: the
+                             blob */
     int64_t checkpoint_bytes;
-    char *error;          /* ended: what went wrong with the end of stderr; error: the text; answer: the refusal or NULL */
-    char *device;         /* ended, report: what made the results, "cpu/avx512_core" */
-    json_t *details;      /* ended: facts for the record (derived values, final metrics, ...) */
-    enum action action;   /* acknowledge */
-    int64_t until;        /* acknowledge */
+    char *error;     /* ended: what went wrong with the end of stderr; error: the text; answer: the refusal or
+                        NULL */
+    char *device;    /* ended, report: what made the results, "cpu/avx512_core" */
+    json_t *details; /* ended: facts for the record (derived values, final metrics, ...) */
+    enum action action; /* acknowledge */
+    int64_t until;      /* acknowledge */
 
     /* fetch, chunk, put, stored */
     int64_t offset, size; /* bytes; size: whole blob */
@@ -145,7 +149,7 @@ struct message {
     char *reason;
 
     /* error */
-    char *code; /* unknown_session, name_taken, protocol, malformed, unknown_type, not_found */
+    char *code; /* unknown_session, name_taken, protocol, malformed, unknown_type, not_found, unavailable */
 
     /* query, answer */
     char *query;  /* "leaderboard", "show", "list", "status" */
@@ -160,13 +164,14 @@ void message_init(struct message *message, enum message_type type); /* everythin
 void message_release(struct message *message);
 const char *message_type_name(enum message_type type);
 
-/* Frame 1 as JSON text (free() it); NULL with err when a required field is missing or memory ran out. Frame 2, when
- * byte_count > 0, is `bytes` as they are. */
+/* Frame 1 as JSON text (free() it); NULL with err when a required field is missing or memory ran out. Frame
+ * 2, when byte_count > 0, is `bytes` as they are. */
 char *message_encode(const struct message *message, size_t *size, struct error *err);
-/* Reads frame 1 (and an optional frame 2). On -1 `message` is empty, err (ERROR_PROTOCOL) names the field. Limits: frame 1
- * at most 16 MiB, lists at most 100,000 entries, names at most 256 bytes, sequences/resources/numbers >= 0. */
-int message_decode(struct message *message, const char *json, size_t size, const void *bytes, size_t byte_count,
-                   struct error *err);
+/* Reads frame 1 (and an optional frame 2). On -1 `message` is empty, err (ERROR_PROTOCOL) names the field.
+ * Limits: frame 1 at most 16 MiB, lists at most 100,000 entries, names at most 256 bytes,
+ * sequences/resources/numbers >= 0. */
+int message_decode(struct message *message, const char *json, size_t size, const void *bytes,
+                   size_t byte_count, struct error *err);
 
 /* The field tables as Markdown, for docs/protocol.md (a test compares them). free() it. */
 char *message_document(void);

@@ -230,7 +230,9 @@ static const struct field stored_fields[] = {
 
 static const struct field error_fields[] = {
     {"code", FIELD_NAME, REQUIRED, AT(code), 0, NULL,
-     "`unknown_session`, `name_taken`, `protocol`, `malformed`, `unknown_type` or `not_found`"},
+     "`unknown_session`, `name_taken`, `protocol`, `malformed`, `unknown_type`, `not_found`, or "
+     "`unavailable` (the "
+     "coordinator's disk; try again later)"},
     {"message", FIELD_TEXT, OPTIONAL, AT(error), 0, NULL, "for people"},
     {"sha256", FIELD_HASH, OPTIONAL, AT(checkpoint), 0, NULL, "the blob it is about"},
     END,

@@ -49,6 +49,7 @@ int raw_socket_use_curve(void *socket, const char *public_key, const char *secre
 void raw_socket_allow_ipv6(void *socket);
 int raw_socket_bind(void *socket, const char *address);
 int raw_socket_connect(void *socket, const char *address);
+void raw_socket_disconnect(void *socket, const char *address);    /* drops what was not sent */
 int raw_socket_address(void *socket, char *address, size_t size); /* with the real port */
 int raw_socket_fd(void *socket);
 const char *raw_error_text(int code);

@@ -154,6 +154,11 @@ int raw_socket_connect(void *socket, const char *address)
     return zmq_connect(socket, address);
 }
 
+void raw_socket_disconnect(void *socket, const char *address)
+{
+    zmq_disconnect(socket, address);
+}
+
 int raw_socket_address(void *socket, char *address, size_t size)
 {
     return zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, address, &size);

@@ -245,6 +245,29 @@ static void an_empty_allow_list_lets_nobody_in(void **state)
     expect_refusal(fixture);
 }
 
+/* Whoever holds the port now, the right coordinator may come back to it. */
+static void a_refused_client_tries_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct security closed = {.own = fixture->server_security.own};
+    struct error err = {0};
+    serve(fixture, &closed, "tcp://127.0.0.1:*");
+    join(fixture, &fixture->client_security, fixture->client_security.server_key);
+    expect_refusal(fixture);
+    endpoint_destroy(fixture->server);
+    bus_destroy(fixture->server_bus);
+    fixture->server = NULL;
+    fixture->server_bus = bus_create(&fixture->server_security, NULL, &err);
+    fixture->server = endpoint_bind(fixture->server_bus, endpoint_address(fixture->client), &err);
+    assert_non_null(fixture->server);
+    int64_t deadline = clock_now().monotonic_ns + PATIENCE_NS;
+    while (endpoint_state(fixture->client) != CONNECTION_UP) {
+        assert_true(clock_now().monotonic_ns < deadline);
+        wait_readable(fixture->client, 20);
+    }
+    converse(fixture);
+}
+
 static void nobody_there_is_no_refusal(void **state)
 {
     struct fixture *fixture = *state;
@@ -343,6 +366,7 @@ int main(void)
         TEST(a_wrong_server_key_is_refused),
         TEST(plain_text_is_refused),
         TEST(an_empty_allow_list_lets_nobody_in),
+        TEST(a_refused_client_tries_again),
         TEST(nobody_there_is_no_refusal),
         TEST(a_peer_that_left_is_told_of),
         TEST(addresses_are_checked),
