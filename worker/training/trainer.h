@@ -35,7 +35,8 @@ int trainer_evaluate(struct trainer *trainer, enum split split, const char *pref
 
 /* With settings.objective_best the caller, who knows the metric and its goal, says which epoch is the best so
  * far: its weights are kept, also across checkpoints. Without the setting nothing is kept. trainer_best:
- * false if there is none; resource may be NULL. trainer_restore_best puts them in place, for a last evaluation and a last save. */
+ * false if there is none; resource may be NULL. trainer_restore_best puts them in place, for a last
+ * evaluation and a last save. */
 void trainer_keep_best(struct trainer *trainer, double objective);
 bool trainer_best(const struct trainer *trainer, double *objective, int64_t *resource);
 void trainer_restore_best(struct trainer *trainer);

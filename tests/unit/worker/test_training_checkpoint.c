@@ -282,7 +282,7 @@ static void test_public_package_reads_it(void **state)
         "    assert abs(f.get_tensor('layers.0.weight')).max() < 1\n";
     const char *chosen = getenv("RUNG_TEST_PYTHON"), *python = chosen ? chosen : "python3";
     size_t size;
-    int status;
+    int status = 0;
 
     (void)state;
     free(make_file(&size));
