@@ -41,10 +41,10 @@ int check_plan(json_t *report, const struct stopping_settings *stopping)
     for (int rung = 0; rung < rungs; rung++) {
         double epochs = counts[rung] * (double)(levels[rung] - (rung > 0 ? levels[rung - 1] : 0));
         planned += epochs;
-        json_array_append_new(array,
-                              json_pack("{s:I, s:o, s:o}", "resource", (json_int_t)levels[rung], "trials",
-                                        finite ? json_integer((json_int_t)counts[rung]) : json_null(),
-                                        "epochs", finite ? json_integer((json_int_t)epochs) : json_null()));
+        json_array_append_new(
+            array, json_pack("{s:i, s:I, s:o, s:o}", "rung", rung, "resource", (json_int_t)levels[rung],
+                             "trials", finite ? json_integer((json_int_t)counts[rung]) : json_null(),
+                             "epochs", finite ? json_integer((json_int_t)epochs) : json_null()));
     }
     double without = (double)stopping->trials * (double)stopping->max_iter;
     json_t *epochs =

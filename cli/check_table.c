@@ -2,17 +2,39 @@
 #include "cli/check_report.h"
 
 #include "base/text.h"
-#include "cli/table.h"
+#include "cli/listing.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VALUES_WIDTH 60 /* of a list of choices; the rest is counted */
 
-static const char *number_text(double value, char buffer[NUMBER_SIZE])
+struct heading {
+    const char *path, *text;
+};
+
+/* Rows as aligned columns, two blanks in. */
+static void print_listing(const struct listing *listing, const json_t *rows, FILE *out)
 {
-    return number_format(value, buffer);
+    struct text text;
+    text_init(&text);
+    if (listing_text(listing, rows, 0, &text, NULL, NULL) == 0 && text.data) {
+        for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n")) {
+            fprintf(out, "  %s\n", line);
+        }
+    }
+    text_release(&text);
+}
+
+static void print_rows(const json_t *rows, const struct heading *headings, size_t count, FILE *out)
+{
+    struct listing listing;
+    listing_init(&listing);
+    for (size_t i = 0; i < count; i++) {
+        listing_add(&listing, headings[i].path, headings[i].text, LISTING_VALUE);
+    }
+    print_listing(&listing, rows, out);
+    listing_release(&listing);
 }
 
 /* Choices as they are written, separated by commas, cut at VALUES_WIDTH. free() it. */
@@ -39,56 +61,42 @@ static char *values_text(const json_t *values)
 static char *range_text(const json_t *parameter)
 {
     struct text text;
-    char *values;
     text_init(&text);
     if (json_object_get(parameter, "values")) {
         return values_text(json_object_get(parameter, "values"));
     }
-    if (json_object_get(parameter, "mu")) {
-        char mu[NUMBER_SIZE], sigma[NUMBER_SIZE];
-        text_printf(&text, "mu %s, sigma %s", number_text(json_get_number(parameter, "mu", 0), mu),
-                    number_text(json_get_number(parameter, "sigma", 0), sigma));
-        return text_steal(&text);
-    }
-    json_append(&text, json_object_get(parameter, "min"));
-    text_append(&text, " .. ");
-    json_append(&text, json_object_get(parameter, "max"));
+    bool normal = json_object_get(parameter, "mu") != NULL;
+    text_append(&text, normal ? "mu " : "");
+    json_append(&text, json_object_get(parameter, normal ? "mu" : "min"));
+    text_append(&text, normal ? ", sigma " : " .. ");
+    json_append(&text, json_object_get(parameter, normal ? "sigma" : "max"));
     if (json_object_get(parameter, "step")) {
         text_append(&text, ", step ");
         json_append(&text, json_object_get(parameter, "step"));
     }
-    values = text_steal(&text);
-    return values;
+    return text_steal(&text);
 }
 
 static void print_space(const json_t *report, FILE *out)
 {
-    struct table table;
+    static const struct heading headings[] = {{"name", "parameter"},
+                                              {"distribution", "distribution"},
+                                              {"range", "range or choices"},
+                                              {"choices", "points"}};
+    json_t *rows = json_array();
     size_t index;
     json_t *parameter;
-    table_init(&table, 4, 2);
-    table.right = 1 << 3;
-    table_cell(&table, "parameter");
-    table_cell(&table, "distribution");
-    table_cell(&table, "range or choices");
-    table_cell(&table, "points");
     json_array_foreach(json_object_get(report, "parameters"), index, parameter)
     {
-        const json_t *choices = json_object_get(parameter, "choices");
+        json_t *row = json_copy(parameter);
         char *range = range_text(parameter);
-        table_cell(&table, "%s", json_get_string(parameter, "name", ""));
-        table_cell(&table, "%s", json_get_string(parameter, "distribution", ""));
-        table_cell(&table, "%s", range ? range : "");
-        if (json_is_integer(choices)) {
-            table_cell(&table, "%lld", (long long)json_integer_value(choices));
-        } else {
-            table_cell(&table, "any");
-        }
+        json_object_set_new(row, "range", json_string(range ? range : ""));
         free(range);
+        json_array_append_new(rows, row);
     }
     fputc('\n', out);
-    table_print(&table, out);
-    table_release(&table);
+    print_rows(rows, headings, sizeof headings / sizeof headings[0], out);
+    json_decref(rows);
 }
 
 static void print_size(const json_t *report, FILE *out)
@@ -120,33 +128,6 @@ static void print_size(const json_t *report, FILE *out)
     }
 }
 
-static void print_rung_rows(const json_t *rungs, FILE *out)
-{
-    struct table table;
-    size_t index;
-    json_t *rung;
-    bool finite = json_is_integer(json_object_get(json_array_get(rungs, 0), "trials"));
-    table_init(&table, finite ? 4 : 2, 2);
-    table.right = 0xf;
-    table_cell(&table, "rung");
-    table_cell(&table, "at epoch");
-    if (finite) {
-        table_cell(&table, "trials");
-        table_cell(&table, "epochs");
-    }
-    json_array_foreach(rungs, index, rung)
-    {
-        table_cell(&table, "%zu", index);
-        table_cell(&table, "%lld", (long long)json_get_integer(rung, "resource", 0));
-        if (finite) {
-            table_cell(&table, "%lld", (long long)json_get_integer(rung, "trials", 0));
-            table_cell(&table, "%lld", (long long)json_get_integer(rung, "epochs", 0));
-        }
-    }
-    table_print(&table, out);
-    table_release(&table);
-}
-
 static void print_rungs(const json_t *report, FILE *out)
 {
     const json_t *rungs = json_object_get(report, "rungs"), *epochs = json_object_get(report, "epochs");
@@ -160,7 +141,9 @@ static void print_rungs(const json_t *report, FILE *out)
         return;
     }
     fprintf(out, "\n  %s\n", rule);
-    print_rung_rows(rungs, out);
+    static const struct heading headings[] = {
+        {"rung", "rung"}, {"resource", "at epoch"}, {"trials", "trials"}, {"epochs", "epochs"}};
+    print_rows(rungs, headings, planned > 0 ? 4 : 2, out);
     if (planned > 0) {
         /* ASHA promotes as results come in, so its counts are what they tend to. */
         bool exact = strcmp(rule, "successive_halving") == 0;
@@ -169,84 +152,55 @@ static void print_rungs(const json_t *report, FILE *out)
     }
 }
 
-static void print_rate_range(struct table *table, const json_t *range)
+/* "0.001 .. 0.1", or one number where the rate is not searched. */
+static json_t *rate_text(const json_t *range)
 {
-    char low[NUMBER_SIZE], high[NUMBER_SIZE];
-    double from = json_number_value(json_array_get(range, 0)),
-           to = json_number_value(json_array_get(range, 1));
-    if (from == to) {
-        table_cell(table, "%.4g", from);
-    } else {
-        snprintf(low, sizeof low, "%.4g", from);
-        snprintf(high, sizeof high, "%.4g", to);
-        table_cell(table, "%s .. %s", low, high);
-    }
+    double low = json_number_value(json_array_get(range, 0)),
+           high = json_number_value(json_array_get(range, 1));
+    char text[80];
+    snprintf(text, sizeof text, low == high ? "%.4g" : "%.4g .. %.4g", low, high);
+    return json_string(text);
 }
 
 static void print_derived(const json_t *report, FILE *out)
 {
-    const json_t *rows = json_object_get(json_object_get(report, "derived"), "batch_sizes");
-    struct table table;
+    static const struct heading headings[] = {{"batch_size", "batch_size"},
+                                              {"optimizer", "optimizer"},
+                                              {"scale", "rate times"},
+                                              {"peak", "peak learning rate"},
+                                              {"micro_batch", "micro batch"},
+                                              {"accumulation", "accumulated"},
+                                              {"steps_per_epoch", "steps an epoch"},
+                                              {"warmup_steps", "warm-up steps"}};
+    json_t *rows = json_array();
     size_t index;
-    json_t *row;
-    static const char *const titles[] = {"batch_size",         "optimizer",   "rate times",
-                                         "peak learning rate", "micro batch", "steps an epoch",
-                                         "warm-up steps"};
-    if (json_array_size(rows) == 0) {
-        return;
-    }
-    table_init(&table, 7, 2);
-    table.right = 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 6;
-    for (size_t i = 0; i < 7; i++) {
-        table_cell(&table, "%s", titles[i]);
-    }
-    json_array_foreach(rows, index, row)
+    json_t *derived;
+    json_array_foreach(json_object_get(json_object_get(report, "derived"), "batch_sizes"), index, derived)
     {
-        table_cell(&table, "%lld", (long long)json_get_integer(row, "batch_size", 0));
-        table_cell(&table, "%s", json_get_string(row, "optimizer", ""));
-        table_cell(&table, "%.4g", json_get_number(row, "scale", 1));
-        print_rate_range(&table, json_object_get(row, "peak_learning_rate"));
-        table_cell(&table, "%lld x %lld", (long long)json_get_integer(row, "micro_batch", 0),
-                   (long long)json_get_integer(row, "accumulation", 0));
-        table_cell(&table, "%lld", (long long)json_get_integer(row, "steps_per_epoch", 0));
-        table_cell(&table, "%lld", (long long)json_get_integer(row, "warmup_steps", 0));
+        json_t *row = json_copy(derived);
+        json_object_set_new(row, "peak", rate_text(json_object_get(derived, "peak_learning_rate")));
+        json_array_append_new(rows, row);
     }
-    fputc('\n', out);
-    table_print(&table, out);
-    table_release(&table);
+    if (json_array_size(rows) > 0) {
+        fputc('\n', out);
+        print_rows(rows, headings, sizeof headings / sizeof headings[0], out);
+    }
+    json_decref(rows);
 }
 
 static void print_sample(const json_t *report, FILE *out)
 {
-    const json_t *sample = json_object_get(report, "sample"),
-                 *parameters = json_object_get(report, "parameters");
-    struct table table;
-    size_t row, column;
-    json_t *trial, *parameter;
+    const json_t *sample = json_object_get(report, "sample");
+    struct listing listing;
     if (json_array_size(sample) == 0) {
         return;
     }
-    table_init(&table, (int)json_array_size(parameters) + 1, 2);
-    table.right = 1;
-    table_cell(&table, "trial");
-    json_array_foreach(parameters, column, parameter)
-    {
-        table_cell(&table, "%s", json_get_string(parameter, "name", ""));
-    }
-    json_array_foreach(sample, row, trial)
-    {
-        table_cell(&table, "%lld", (long long)json_get_integer(trial, "trial", 0));
-        json_array_foreach(parameters, column, parameter)
-        {
-            char *text = json_canonical(json_object_get(json_object_get(trial, "parameters"),
-                                                        json_get_string(parameter, "name", "")));
-            table_cell(&table, "%s", text ? text : "");
-            free(text);
-        }
-    }
+    listing_init(&listing);
+    listing_add(&listing, "trial", NULL, LISTING_VALUE);
+    listing_add_keys(&listing, sample, "parameters", false);
     fputc('\n', out);
-    table_print(&table, out);
-    table_release(&table);
+    print_listing(&listing, sample, out);
+    listing_release(&listing);
 }
 
 static void print_notes(const json_t *report, FILE *out)
