@@ -84,7 +84,7 @@ void attempt_acknowledge(struct engine *engine, const struct worker *worker, con
                          int64_t number)
 {
     const struct attempt *attempt = &trial->attempts[number - 1];
-    bool goes_on = trial->holder && number == trial->attempt_count && !trial->must_stop;
+    bool goes_on = trial->holder && number == trial->attempt_count && !trial_is_told_to_stop(trial);
     struct message answer;
     message_init(&answer, MESSAGE_ACKNOWLEDGE);
     answer.trial = trial->record.number;

@@ -202,6 +202,7 @@ int64_t trial_until(const struct engine *engine, const struct trial *trial);
 bool trial_is_at_top(const struct engine *engine, const struct trial *trial);
 void trial_update_resting(struct engine *engine, struct trial *trial);
 void trial_judge(struct engine *engine, struct trial *trial);
+bool trial_is_told_to_stop(const struct trial *trial);
 void trial_promote(struct engine *engine, struct trial *trial);
 void trial_prune(struct engine *engine, struct trial *trial);
 void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome);

@@ -165,6 +165,20 @@ void trial_update_resting(struct engine *engine, struct trial *trial)
     engine->resting += resting ? 1 : -1;
 }
 
+/* It entered its rung with no number, and may have diverged there: its worker was lost before it could say
+ * so. Whether it counts as pruned or as diverged must not depend on that. */
+static bool trial_may_have_diverged(const struct trial *trial)
+{
+    const struct rung_entry_record *entry = entry_last(trial);
+    return entry && !isfinite(entry->value);
+}
+
+bool trial_is_told_to_stop(const struct trial *trial)
+{
+    const struct attempt *attempt = trial_newest(trial);
+    return trial->must_stop && !(trial_may_have_diverged(trial) && attempt->reached < attempt->until);
+}
+
 static struct rung_entry_record *entry_make(struct engine *engine, struct trial *trial,
                                             const struct point *point)
 {
@@ -301,6 +315,10 @@ void trial_prune(struct engine *engine, struct trial *trial)
         attempt_acknowledge(engine, trial->holder, trial, trial->attempt_count);
         return;
     }
+    if (trial_may_have_diverged(trial)) {
+        trial->must_stop = true; /* it is run again first, and its end says which it is */
+        return;
+    }
     trial_dequeue(engine, trial);
     trial_end(engine, trial, TRIAL_STOPPED, REASON_PRUNED);
 }
@@ -325,7 +343,10 @@ static void trial_requeue(struct engine *engine, struct trial *trial)
         trial_finished(engine, trial);
     } else if (ranked && engine->pauses && entry && !entry->promoted && !trial_is_at_top(engine, trial) &&
                held >= stopping_level(engine->stopping, (int)entry->rung)) {
-        trial_change(engine, trial, TRIAL_PAUSED, REASON_NONE);
+        if (trial->must_stop)
+            trial_end(engine, trial, TRIAL_STOPPED, REASON_PRUNED);
+        else
+            trial_change(engine, trial, TRIAL_PAUSED, REASON_NONE);
     } else {
         trial_change(engine, trial, TRIAL_WAITING, REASON_NONE);
         trial_enqueue(engine, trial, QUEUE_RETRY);
@@ -363,7 +384,8 @@ void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome
 {
     struct trial_record *record = &trial->record;
     /* One that diverged at the very rung it is pruned at has diverged, whichever was known first. */
-    if (trial->must_stop && outcome != OUTCOME_DIVERGED) {
+    bool undecided = outcome == OUTCOME_LOST || outcome == OUTCOME_CRASHED || outcome == OUTCOME_INTERRUPTED;
+    if (trial->must_stop && outcome != OUTCOME_DIVERGED && !(undecided && trial_may_have_diverged(trial))) {
         trial_end(engine, trial, TRIAL_STOPPED, REASON_PRUNED);
         return;
     }

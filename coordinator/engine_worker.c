@@ -255,7 +255,7 @@ static void account_take(struct engine *engine, struct worker *worker, const str
             trial->stamp = engine->stamp;
             trial->seen = true;
         }
-        if (!open || trial->must_stop)
+        if (!open || trial_is_told_to_stop(trial))
             attempt_acknowledge(engine, worker, trial, listed->attempt);
     }
 }
