@@ -1,6 +1,7 @@
 /* Problems and notes of a spec, each with its place, and the lines made of them. */
 #include "coordinator/spec_reader.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +34,9 @@ void words_join(struct text *text, const char *const *words)
 {
     for (size_t i = 0; words[i]; i++) {
         const char *separator = i == 0 ? "" : words[i + 1] ? ", " : " or ";
+        bool sign = strlen(words[i]) == 1 && !isalnum((unsigned char)words[i][0]);
         text_append(text, separator);
-        text_append(text, words[i]);
+        text_printf(text, sign ? "\"%s\"" : "%s", strcmp(words[i], "\t") == 0 ? "\\t" : words[i]);
     }
 }
 

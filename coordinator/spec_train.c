@@ -102,6 +102,9 @@ static void read_entry(struct reader *reader, const struct node_entry *entry, co
     } else if (!is_group(reader, name)) {
         problem_unknown(reader, entry->key, group, name);
     } else if (entry->value->kind == NODE_MAP) {
+        if (!get_nested(reader->spec->train, name)) {
+            put_nested(reader, reader->spec->train, name, json_object()); /* `final: {}` is given, too */
+        }
         read_level(reader, entry->value, name);
     } else if (entry->value->kind != NODE_NULL) {
         problem_found(reader, entry->value, key, "a map of settings");
