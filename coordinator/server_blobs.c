@@ -2,8 +2,8 @@
 #include "coordinator/server_blobs.h"
 
 #include "base/clock.h"
-#include "base/random.h"
 #include "coordinator/server_peers.h"
+#include "coordinator/server_promises.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,14 +18,6 @@
 #define ADDRESS_LIMIT 300
 /* Messages of one socket before the others get their turn. */
 #define BATCH 32
-/* A blob that a worker was told is stored is named by its `ended` at once; after so long it will not be. */
-#define PROMISE_NS (120 * NS_PER_SECOND)
-
-/* Somebody was told that this blob is stored. */
-struct promise {
-    char sha256[SHA256_TEXT];
-    int64_t made_ns;
-};
 
 struct blob_server {
     const struct blobs *blobs;
@@ -38,61 +30,21 @@ struct blob_server {
     pthread_t thread;
     bool running;
     pthread_mutex_t mutex; /* guards the promises, and a deletion against a promise in the making */
-    struct promise *promises;
-    size_t promise_count, promise_capacity;
+    struct promises promises;
 };
 
-/* ---- promises ---- */
-
-static void promises_expire(struct blob_server *server, int64_t now_ns)
+void blob_server_named(struct blob_server *server, const char *sha256)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < server->promise_count; i++) {
-        if (now_ns - server->promises[i].made_ns < PROMISE_NS) {
-            server->promises[kept++] = server->promises[i];
-        }
-    }
-    server->promise_count = kept;
-}
-
-/* With the mutex held. */
-static int promise_add(struct blob_server *server, const char *sha256)
-{
-    int64_t now_ns = clock_now().monotonic_ns;
-    if (server->promise_count == server->promise_capacity) {
-        promises_expire(server, now_ns);
-    }
-    if (server->promise_count == server->promise_capacity) {
-        size_t capacity = server->promise_capacity ? 2 * server->promise_capacity : 64;
-        struct promise *promises = realloc(server->promises, capacity * sizeof *promises);
-        if (!promises) {
-            return -1;
-        }
-        server->promises = promises;
-        server->promise_capacity = capacity;
-    }
-    struct promise *promise = &server->promises[server->promise_count++];
-    memcpy(promise->sha256, sha256, SHA256_TEXT);
-    promise->made_ns = now_ns;
-    return 0;
-}
-
-static bool promise_holds(const struct blob_server *server, const char *sha256, int64_t now_ns)
-{
-    for (size_t i = 0; i < server->promise_count; i++) {
-        if (now_ns - server->promises[i].made_ns < PROMISE_NS &&
-            strcmp(server->promises[i].sha256, sha256) == 0) {
-            return true;
-        }
-    }
-    return false;
+    pthread_mutex_lock(&server->mutex);
+    promises_keep(&server->promises, sha256, clock_now().monotonic_ns);
+    pthread_mutex_unlock(&server->mutex);
 }
 
 void blob_server_delete(struct blob_server *server, const char *sha256)
 {
     struct error err = {0};
     pthread_mutex_lock(&server->mutex);
-    bool promised = promise_holds(server, sha256, clock_now().monotonic_ns);
+    bool promised = promises_hold(&server->promises, sha256, clock_now().monotonic_ns);
     if (!promised && blobs_delete(server->blobs, sha256, &err)) {
         log_warning(server->log, "", "%s", err.message);
     }
@@ -149,7 +101,7 @@ static int64_t put_bytes(struct blob_server *server, uint64_t owner, const struc
                          struct error *err)
 {
     pthread_mutex_lock(&server->mutex);
-    int failed = promise_add(server, request->checkpoint);
+    int failed = promises_make(&server->promises, request->checkpoint, owner, clock_now().monotonic_ns);
     bool has = blobs_has(server->blobs, request->checkpoint);
     pthread_mutex_unlock(&server->mutex);
     if (failed) {
@@ -336,7 +288,7 @@ void blob_server_destroy(struct blob_server *server)
     }
     peers_release(&server->peers);
     pthread_mutex_destroy(&server->mutex);
-    free(server->promises);
+    promises_release(&server->promises);
     free(server->buffer);
     free(server);
 }

@@ -18,7 +18,10 @@ struct blob_server *blob_server_create(struct bus *bus, const struct blobs *blob
 void blob_server_destroy(struct blob_server *server); /* NULL-safe; ends the thread */
 /* Puts into a welcome where blobs are for who came by socket `index`. -1: no memory. */
 int blob_server_describe(const struct blob_server *server, size_t index, struct message *welcome);
-/* Deletes a blob, unless somebody was told lately that it is stored: an attempt may be about to name it. */
+/* An `ended` has named this blob: the engine knows it now, and says when it is not needed. */
+void blob_server_named(struct blob_server *server, const char *sha256);
+/* Deletes a blob, unless somebody else is sending the same, or was told that it is stored and has not named
+ * it yet. */
 void blob_server_delete(struct blob_server *server, const char *sha256);
 
 #endif

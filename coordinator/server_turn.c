@@ -72,7 +72,13 @@ static int message_handle(struct server *server, size_t socket, const struct pee
     if (event.peer == 0) {
         return error_set(err, ERROR_MEMORY, "out of memory");
     }
-    return engine_handle(server->engine, &event, clock_now(), &server->effects, err);
+    if (engine_handle(server->engine, &event, clock_now(), &server->effects, err)) {
+        return -1;
+    }
+    if (message->type == MESSAGE_ENDED && message->checkpoint) {
+        blob_server_named(server->blob_server, message->checkpoint);
+    }
+    return 0;
 }
 
 /* One message of one socket: 1 handled, 0 none there, -1 the engine failed. */

@@ -233,6 +233,17 @@ static void a_promised_blob_is_not_deleted(void **state)
     blob_server_delete(server, file);
     assert_true(file_exists(path));
     assert_false(blobs_has(&blobs, file));
+    put_say(fixture, hash, blob, 0, 0); /* the same sender again: no second promise */
+    assert_int_equal(stored_hear(fixture), BLOB_SIZE);
+    worker_connect(fixture, folder); /* another one */
+    put_say(fixture, hash, blob, 0, 0);
+    assert_int_equal(stored_hear(fixture), BLOB_SIZE);
+    blob_server_named(server, hash);
+    blob_server_delete(server, hash);
+    assert_true(file_exists(path));
+    blob_server_named(server, hash);
+    blob_server_delete(server, hash);
+    assert_false(file_exists(path));
     blob_server_destroy(server);
     blobs_close(&blobs);
     free(path);
