@@ -23,8 +23,8 @@ int folder_remove(const char *path, struct error *err);
 char *path_join(const char *folder, const char *name);
 /* Folder part of a path ("." when there is none); free() it. */
 char *path_folder(const char *path);
-/* $XDG_CACHE_HOME/rung or ~/.cache/rung; $XDG_CONFIG_HOME/rung or ~/.config/rung. free() them; NULL: no home.
- */
+/* $XDG_CACHE_HOME/rung or ~/.cache/rung; $XDG_CONFIG_HOME/rung or ~/.config/rung. free() them; NULL: no
+ * home. */
 char *path_cache_folder(void);
 char *path_config_folder(void);
 

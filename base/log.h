@@ -1,6 +1,6 @@
 /* Log lines: `2026-01-02T03:04:05.678Z level=info sweep=... trial=... worker=... message="..."`.
- * Libraries print nothing: they log through the struct log they were given. Thread-safe (one write a line).
- */
+ * Libraries print nothing: they log through the struct log they were given. Thread-safe (one write a
+ * line). */
 #ifndef RUNG_BASE_LOG_H
 #define RUNG_BASE_LOG_H
 

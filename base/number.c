@@ -15,29 +15,25 @@ struct decimal {
     int point;
 };
 
-/* `precision` significant digits of a positive value; true when they read back as the same value. snprintf
- * and strtod see the same locale, and only digits are taken, so its decimal point does not matter. */
-static bool decimal_try(struct decimal *decimal, double value, int precision)
+/* Writes the digits of whole * 10^exponent, without zeros at the end. */
+static void decimal_set(struct decimal *decimal, uint64_t whole, int exponent)
 {
-    char scientific[48];
-    snprintf(scientific, sizeof scientific, "%.*e", precision - 1, value);
-    if (strtod(scientific, NULL) != value)
-        return false;
-    const char *exponent = strchr(scientific, 'e');
-    decimal->count = 0;
-    for (const char *at = scientific; at < exponent; at++) {
-        if (*at >= '0' && *at <= '9')
-            decimal->digits[decimal->count++] = *at;
-    }
-    while (decimal->count > 1 && decimal->digits[decimal->count - 1] == '0')
-        decimal->count--;
-    decimal->point = (int)strtol(exponent + 1, NULL, 10) + 1;
-    return true;
+    char reversed[24];
+    int count = 0;
+    do
+        reversed[count++] = (char)('0' + whole % 10);
+    while (whole /= 10);
+    for (int i = 0; i < count; i++)
+        decimal->digits[i] = reversed[count - 1 - i];
+    decimal->point = count + exponent;
+    while (count > 1 && decimal->digits[count - 1] == '0')
+        count--;
+    decimal->count = count;
 }
 
 /* A decimal m / 10^k of at most 15 digits is found by arithmetic alone: m and 10^k are exact, so the quotient
- * is the correctly rounded value of that decimal, and no two such decimals share a double. Most metrics and
- * parameters end here, some ten times faster than through snprintf. */
+ * is the correctly rounded value of that decimal, and no two such decimals share a double. Most parameters
+ * end here, some ten times faster than through snprintf. */
 static bool decimal_short(struct decimal *decimal, double value)
 {
     if (value < 1e-4 || value >= 1e15)
@@ -48,56 +44,104 @@ static bool decimal_short(struct decimal *decimal, double value)
         if (scaled >= 1e15)
             return false;
         double whole = nearbyint(scaled);
-        if (whole / scale != value)
-            continue;
-        char reversed[24];
-        int count = 0;
-        for (uint64_t rest = (uint64_t)whole; rest; rest /= 10)
-            reversed[count++] = (char)('0' + rest % 10);
-        for (int i = 0; i < count; i++)
-            decimal->digits[i] = reversed[count - 1 - i];
-        decimal->point = count - places;
-        while (count > 1 && decimal->digits[count - 1] == '0')
-            count--;
-        decimal->count = count;
-        return true;
+        if (whole / scale == value) {
+            decimal_set(decimal, (uint64_t)whole, -places);
+            return true;
+        }
     }
     return false;
 }
 
-/* At a power of two the gap above is twice the gap below. The shortest decimal may then lie above the value
- * while a nearer one of the same length, below it, reads back as a neighbour: so try the next 16-digit
- * decimal upwards. */
-static bool decimal_above(struct decimal *decimal, double value)
+/* The nearest whole * 10^exponent of `precision` digits. Only digits are taken, so that the locale's decimal
+ * point does not matter. */
+static uint64_t decimal_round(double value, int precision, int *exponent)
 {
-    int exponent;
-    if (frexp(value, &exponent) != 0.5 || !decimal_try(decimal, value, 17) || decimal->count < 17)
-        return false;
-    uint64_t digits = 0;
-    for (int i = 0; i < 16; i++)
-        digits = digits * 10 + (uint64_t)(decimal->digits[i] - '0');
-    char above[48];
-    snprintf(above, sizeof above, "%llue%d", (unsigned long long)digits + 1, decimal->point - 16);
-    if (strtod(above, NULL) != value)
-        return false;
-    memcpy(decimal->digits, above, 16);
-    decimal->count = 16;
-    while (decimal->count > 1 && decimal->digits[decimal->count - 1] == '0')
-        decimal->count--;
-    return true;
+    char scientific[48];
+    snprintf(scientific, sizeof scientific, "%.*e", precision - 1, value);
+    uint64_t whole = 0;
+    const char *at = scientific;
+    for (; *at != 'e'; at++) {
+        if (*at >= '0' && *at <= '9')
+            whole = whole * 10 + (uint64_t)(*at - '0');
+    }
+    *exponent = (int)strtol(at + 1, NULL, 10) - (precision - 1);
+    return whole;
 }
 
+/* "e-07", two digits at least, and NUL: as Python writes it. */
+static void put_exponent(char *at, int exponent)
+{
+    int rest = abs(exponent);
+    *at++ = 'e';
+    *at++ = exponent < 0 ? '-' : '+';
+    if (rest >= 100)
+        *at++ = (char)('0' + rest / 100);
+    *at++ = (char)('0' + rest / 10 % 10);
+    *at++ = (char)('0' + rest % 10);
+    *at = '\0';
+}
+
+/* Whether whole * 10^exponent is read as `value`; its text has no decimal point that a locale could change.
+ */
+static bool reads_back(uint64_t whole, int exponent, double value)
+{
+    char text[40];
+    struct decimal decimal;
+    decimal_set(&decimal, whole, exponent);
+    memcpy(text, decimal.digits, (size_t)decimal.count);
+    put_exponent(text + decimal.count, decimal.point - decimal.count);
+    return strtod(text, NULL) == value;
+}
+
+/* A subnormal number may need fewer digits than 15: the fewest that do. */
+static void decimal_subnormal(struct decimal *decimal, double value)
+{
+    int precision = 0, exponent;
+    uint64_t whole;
+    do
+        whole = decimal_round(value, ++precision, &exponent);
+    while (precision < 17 && !reads_back(whole, exponent, value));
+    decimal_set(decimal, whole, exponent);
+}
+
+/* Seventeen digits always do, so one call of snprintf is enough; shorter candidates are made from them.
+ *
+ * 15 digits: half a gap between doubles is at most 11.2 units of the 17th digit, so only a candidate as near
+ * as that can be read as the value.
+ *
+ * 16 digits: the nearest one. Where the 17th digit is 5, rounding twice could go wrong, so ask again. At a
+ * power of two the gap above is twice the gap below: the next candidate upwards may do where the nearest,
+ * below, is read as a neighbour. */
 static void decimal_shortest(struct decimal *decimal, double value)
 {
     if (decimal_short(decimal, value))
         return;
-    /* Fifteen digits always survive a double of full precision; a subnormal one has fewer. */
-    for (int precision = value < 2.2250738585072014e-308 ? 1 : 15; precision < 17; precision++) {
-        if (decimal_try(decimal, value, precision))
-            return;
+    if (value < 2.2250738585072014e-308) {
+        decimal_subnormal(decimal, value);
+        return;
     }
-    if (!decimal_above(decimal, value))
-        decimal_try(decimal, value, 17);
+    int exponent, exponent16, binary;
+    uint64_t whole = decimal_round(value, 17, &exponent);
+    uint64_t shorter = (whole + 50) / 100;
+    if (whole + 12 >= shorter * 100 && whole <= shorter * 100 + 12 &&
+        reads_back(shorter, exponent + 2, value)) {
+        decimal_set(decimal, shorter, exponent + 2);
+        return;
+    }
+    shorter = (whole + 5) / 10;
+    exponent16 = exponent + 1;
+    if (whole % 10 == 5)
+        shorter = decimal_round(value, 16, &exponent16);
+    bool fits = reads_back(shorter, exponent16, value);
+    if (!fits && frexp(value, &binary) == 0.5) {
+        shorter = whole / 10 + 1;
+        exponent16 = exponent + 1;
+        fits = reads_back(shorter, exponent16, value);
+    }
+    if (fits)
+        decimal_set(decimal, shorter, exponent16);
+    else
+        decimal_set(decimal, whole, exponent);
 }
 
 static char *put(char *at, const char *bytes, int count)
@@ -137,7 +181,7 @@ char *number_format(double value, char buffer[NUMBER_SIZE])
             *at++ = '.';
             at = put(at, decimal.digits + 1, count - 1);
         }
-        snprintf(at, 16, "e%c%02d", point - 1 < 0 ? '-' : '+', abs(point - 1));
+        put_exponent(at, point - 1);
         return buffer;
     }
     if (point <= 0) {

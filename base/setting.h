@@ -11,8 +11,7 @@ enum setting_type {
     SETTING_BOOLEAN,
     SETTING_STRING,
     SETTING_CHOICE,       /* one of `choices` */
-    SETTING_INTEGER_LIST, /* list of integers within minimum..maximum; one integer is a list of one; may be
-                             empty */
+    SETTING_INTEGER_LIST, /* integers within minimum..maximum, perhaps none; one integer is a list of one */
     SETTING_PATH,         /* made absolute against the spec's folder; must be readable */
     SETTING_SCALAR,       /* string, integer or null: e.g. a column's name or index */
 };
@@ -24,8 +23,7 @@ struct setting {
     bool minimum_open; /* the bound itself is excluded */
     bool maximum_open;
     const char *const *choices; /* NULL-terminated */
-    const char
-        *fallback; /* default as JSON text ("0.001", "\"adamw\"", "[128]"); NULL: absent unless given */
+    const char *fallback;       /* default as JSON text ("0.001", "[128]"); NULL: absent unless given */
     bool required;
     bool searchable;  /* may be a parameter of the space */
     bool shapes;      /* changes the shape of the model or the step (lanes must agree) */

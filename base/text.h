@@ -15,8 +15,8 @@ struct text {
 
 void text_init(struct text *text);
 void text_release(struct text *text);
-/* Gives the buffer to the caller (free() it) and empties `text`; "" when nothing was appended; NULL if
- * failed. */
+/* Gives the buffer to the caller (free() it) and empties `text`; "" when nothing was appended, NULL
+ * if failed. */
 char *text_steal(struct text *text);
 void text_append(struct text *text, const char *string);
 void text_append_bytes(struct text *text, const void *bytes, size_t size);

@@ -33,7 +33,7 @@ void ranking_release(struct ranking *ranking);
 /* Makes trials up to `trial` insertable without further memory. 0, or -1 without memory. */
 int ranking_reserve(struct ranking *ranking, int64_t trial);
 
-/* An open entry is a candidate. A trial has at most one entry; the others are no-ops for a trial without one.
+/* An open entry is a candidate. A trial has at most one entry; closing and removing do nothing without one.
  */
 void ranking_insert(struct ranking *ranking, int64_t trial, const struct entry_key *key, bool open);
 void ranking_close(struct ranking *ranking, int64_t trial);
