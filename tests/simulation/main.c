@@ -109,7 +109,8 @@ static void totals_print(const struct totals *totals, uint64_t seeds, double sec
 
 static bool options_read(struct options *options, int argc, char **argv)
 {
-    *options = (struct options){.first = 1, .count = SEEDS};
+    const char *seeds = getenv("RUNG_SIMULATION_SEEDS"); /* fewer where a sanitizer makes them slow */
+    *options = (struct options){.first = 1, .count = seeds ? strtoull(seeds, NULL, 10) : SEEDS};
     for (int i = 1; i < argc; i++) {
         bool has_value = i + 1 < argc;
         if (strcmp(argv[i], "--verbose") == 0) {
