@@ -277,6 +277,17 @@ static const struct device_operations cpu_operations = {
     .sum_of_squares = cpu_sum_of_squares,
 };
 
+/* "cpu/avx512_core", or "cpu/avx2+avx512" where oneDNN was told to use another instruction set than the loops
+ * do. */
+static void name_device(struct cpu *cpu)
+{
+    const char *products = products_instruction_set(), *loops = cpu->loops->instruction_set;
+    bool same = strncmp(products, loops, strlen(loops)) == 0;
+
+    snprintf(cpu->device.name, sizeof(cpu->device.name), "cpu/%s%s%s", products, same ? "" : "+",
+             same ? "" : loops);
+}
+
 struct device *cpu_create(const char *number, struct error *err)
 {
     struct cpu *cpu = calloc(1, sizeof(*cpu));
@@ -297,6 +308,6 @@ struct device *cpu_create(const char *number, struct error *err)
     }
     cpu->loops = cpu_loops_best();
     cpu->device.operations = &cpu_operations;
-    snprintf(cpu->device.name, sizeof(cpu->device.name), "cpu/%s", products_instruction_set());
+    name_device(cpu);
     return &cpu->device;
 }

@@ -3,6 +3,23 @@
 
 #include <math.h>
 
+#ifdef RUNG_REAL_DOUBLE
+#define ROOT sqrt
+#define ABSOLUTE fabs
+#else
+#define ROOT sqrtf
+#define ABSOLUTE fabsf
+#endif
+
+/* Moments of parameters without a gradient (dead units, constant pixels) decay into denormal numbers and stay
+ * there, where some processors take 100 times as long. Nothing this small can move a float32 weight. */
+#define TINY ((real)1e-30)
+
+static inline real flush(real x)
+{
+    return ABSOLUTE(x) < TINY ? 0 : x; /* NaN stays */
+}
+
 void LOOPS(sgd)(real *restrict weight, const real *restrict gradient, real *restrict velocity, int64_t count,
                 const struct sgd_step *step)
 {
@@ -14,12 +31,12 @@ void LOOPS(sgd)(real *restrict weight, const real *restrict gradient, real *rest
     } else if (step->nesterov) {
         for (int64_t i = 0; i < count; i++) {
             real g = gradient[i] + decay * weight[i];
-            velocity[i] = momentum * velocity[i] + g;
+            velocity[i] = flush(momentum * velocity[i] + g);
             weight[i] -= rate * (g + momentum * velocity[i]);
         }
     } else {
         for (int64_t i = 0; i < count; i++) {
-            velocity[i] = momentum * velocity[i] + (gradient[i] + decay * weight[i]);
+            velocity[i] = flush(momentum * velocity[i] + (gradient[i] + decay * weight[i]));
             weight[i] -= rate * velocity[i];
         }
     }
@@ -38,15 +55,10 @@ void LOOPS(adamw)(real *restrict weight, const real *restrict gradient, real *re
 
     for (int64_t i = 0; i < count; i++) {
         real g = gradient[i];
-        real m = beta1 * mean[i] + share1 * g;
-        real v = beta2 * square[i] + share2 * g * g;
+        real m = flush(beta1 * mean[i] + share1 * g);
+        real v = flush(beta2 * square[i] + share2 * g * g);
         mean[i] = m;
         square[i] = v;
-#ifdef RUNG_REAL_DOUBLE
-        real denominator = sqrt(v) * root + epsilon;
-#else
-        real denominator = sqrtf(v) * root + epsilon;
-#endif
-        weight[i] = keep * weight[i] - rate * m / denominator;
+        weight[i] = keep * weight[i] - rate * m / (ROOT(v) * root + epsilon);
     }
 }

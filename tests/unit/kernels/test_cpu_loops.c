@@ -278,6 +278,30 @@ static void check_adamw(void)
     }
 }
 
+/* Without a gradient the moments end at exactly nothing, not among the denormals. */
+static void check_moments_end(void)
+{
+    const struct adamw_step adamw = {
+        .learning_rate = 0.01, .beta1 = 0.5, .beta2 = 0.5, .epsilon = 1e-8, .number = 1000};
+    const struct sgd_step sgd = {.learning_rate = 0.01, .momentum = 0.5};
+    real w[LONGEST], g[LONGEST] = {0}, m[LONGEST], v[LONGEST], velocity[LONGEST];
+
+    fill(w, LONGEST, 0, 1);
+    fill(m, LONGEST, 0, 1);
+    fill(velocity, LONGEST, 0, 1);
+    for (int i = 0; i < LONGEST; i++)
+        v[i] = 1;
+    for (int step = 0; step < 110; step++) { /* 2^-110 = 8e-34 */
+        loops->adamw(w, g, m, v, LONGEST, &adamw);
+        loops->sgd(w, g, velocity, LONGEST, &sgd);
+    }
+    for (int i = 0; i < LONGEST; i++)
+        assert_true(m[i] == 0 && v[i] == 0 && velocity[i] == 0 && isfinite(w[i]));
+    g[3] = NAN;
+    loops->adamw(w, g, m, v, LONGEST, &adamw);
+    assert_true(isnan(m[3]) && isnan(v[3]) && isnan(w[3]));
+}
+
 static void check_reductions(void)
 {
     const real bad[] = {NAN, INFINITY, -INFINITY};
@@ -327,6 +351,7 @@ EACH_TABLE(cross_entropy)
 EACH_TABLE(squared_error)
 EACH_TABLE(sgd)
 EACH_TABLE(adamw)
+EACH_TABLE(moments_end)
 EACH_TABLE(reductions)
 
 /* Two units in the last place over the whole range, as the header says. */
@@ -362,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_squared_error),
         cmocka_unit_test(test_sgd),
         cmocka_unit_test(test_adamw),
+        cmocka_unit_test(test_moments_end),
         cmocka_unit_test(test_reductions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

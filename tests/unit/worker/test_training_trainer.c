@@ -233,6 +233,80 @@ static void test_best_weights_come_back(void **state)
     world_release(&world);
 }
 
+/* ---- a device that fails ---- */
+
+static const struct device_operations *working;
+static int calls_left; /* until a call fails */
+
+static int count_call(struct error *err)
+{
+    return calls_left-- > 0 ? 0 : error_set(err, ERROR_MEMORY, "planted failure");
+}
+
+static int failing_allocate(struct device *device, void **memory, size_t bytes, struct error *err)
+{
+    return count_call(err) == 0 ? working->allocate(device, memory, bytes, err) : -1;
+}
+
+static int failing_share(struct device *device, const void **memory, const void *host, size_t bytes,
+                         struct error *err)
+{
+    return count_call(err) == 0 ? working->share(device, memory, host, bytes, err) : -1;
+}
+
+static int failing_synchronize(struct device *device, struct error *err)
+{
+    return count_call(err) == 0 ? working->synchronize(device, err) : -1;
+}
+
+/* A trial's whole life; 0 only if nothing failed. What it took is given back in any case (the leak checker
+ * sees). */
+static int live(const struct trainer_world *world, const struct training_settings *settings,
+                struct error *err)
+{
+    struct trainer *trainer = trainer_create(settings, &world->dataset, world->device, 1, err);
+    json_t *metrics = NULL;
+    bool diverged;
+    int result = trainer ? trainer_epoch(trainer, &metrics, &diverged, err) : -1;
+
+    if (result == 0)
+        result = trainer_save(trainer, world->path, err);
+    if (result == 0)
+        result = trainer_load(trainer, world->path, err);
+    json_decref(metrics);
+    trainer_destroy(trainer);
+    return result;
+}
+
+static void test_each_failure_of_the_device_is_an_error(void **state)
+{
+    struct training_settings settings = world_settings();
+    struct device_operations operations;
+    struct trainer_world world;
+    int failures = 0;
+
+    (void)state;
+    world_init(&world, 3);
+    working = world.device->operations;
+    operations = *working;
+    operations.allocate = failing_allocate;
+    operations.share = failing_share;
+    operations.synchronize = failing_synchronize;
+    world.device->operations = &operations;
+    for (;; failures++) {
+        struct error err = {0};
+        calls_left = failures;
+        if (live(&world, &settings, &err) == 0)
+            break;
+        assert_int_equal(err.code, ERROR_MEMORY);
+        assert_non_null(strstr(err.message, "planted failure"));
+        assert_true(failures < 100);
+    }
+    assert_true(failures >= 10);
+    world.device->operations = working;
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_empty_splits),
         cmocka_unit_test(test_odd_sizes),
         cmocka_unit_test(test_best_weights_come_back),
+        cmocka_unit_test(test_each_failure_of_the_device_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
