@@ -213,21 +213,33 @@ static bool resolve_null(struct node *node)
     return true;
 }
 
-/* Underscores count only after a first digit, as in 1_000 (or 0x_ff); _1 and ._5 are words. */
+/* Underscores part digits of what YAML 1.1 calls a number (1_000, 0x_ff, 1_0.5_0): not of an exponent, not
+ * behind a colon, and not of the numbers that are ours; _1 and ._5 are words. */
+static bool takes_underscores(const struct node *node)
+{
+    const char *late = strpbrk(node->text, ":eE");
+    return node->form != FORM_BARE_EXPONENT && isfinite(node->number) && !(late && strchr(late, '_'));
+}
+
 static bool resolve_numeric(struct node *node)
 {
     char buffer[128];
     const char *at = skip_sign(node->text);
     const char *clean = without_underscores(node->text, buffer, sizeof buffer);
+    bool underscores = strchr(node->text, '_') != NULL;
     if (!clean || (!is_digit(at[0]) && (at[0] != '.' || at[1] == '_'))) {
         return false;
     }
-    if (!resolve_integer(node, clean) && !resolve_sexagesimal(node, clean) && !resolve_number(node, clean)) {
-        return false;
+    if (!resolve_integer(node, clean)) {
+        if (!resolve_sexagesimal(node, clean) && !resolve_number(node, clean)) {
+            return false;
+        }
+        if (underscores && !takes_underscores(node)) {
+            node->form = FORM_USUAL;
+            return false;
+        }
     }
-    if (strchr(node->text, '_')) {
-        node->form = FORM_UNDERSCORE;
-    }
+    node->form = underscores ? FORM_UNDERSCORE : node->form;
     return true;
 }
 

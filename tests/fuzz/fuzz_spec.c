@@ -30,8 +30,7 @@ static const char *const seeds[] = {
     "  batch_size: {min: 1, max: 512, log: true}\n  dropout: {<<: {min: 0.0}, max: 0.9, step: 0.3}\n"
     "  lr_scaling.power: {distribution: normal, mu: 1, sigma: 0}\n  model: {value: linear}\n"
     "train:\n  data.path: LICENSE\n  data: {target: -1, header: true}\n  lr_scaling: {rule: none}\n",
-    "method: random\r\nparameters:\r\n- {a: !!float 1e-5, 'b': \"\\u00e9\\x41\", ? c : [1_000, 010, 1:30, ~, "
-    ".inf]}\r\n",
+    "method: grid\r\nparameters:\r\n- {a: !!float 1e-5, 'b': \"\\u00e9\", ? c : [1_0, 010, 1:30, ~]}\r\n",
 };
 
 static const char *const tokens[] = {"min: ",
