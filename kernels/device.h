@@ -119,11 +119,17 @@ struct device_operations {
                           const real *prediction, const real *target, int64_t count, double scale);
 
     /* One optimizer step over a flat block of parameters; only the first `decayed` of them know weight decay.
-     * Moments below 1e-30 become 0. steps: one per lane, on the host. sgd (PyTorch's form): g += weight_decay
-     * w; velocity = momentum velocity + g; w -= learning_rate * (nesterov ? g + momentum velocity :
-     * velocity). velocity NULL: no momentum in any lane. adamw (Loshchilov & Hutter 2019, algorithm 2, with
-     * PyTorch's decay lr * wd): w -= learning_rate weight_decay w; m, v moving means of g, g^2; w -=
-     * learning_rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon). */
+     * Moments below 1e-30 become 0. steps: one per lane, on the host. velocity NULL: no momentum in any lane.
+     *
+     * sgd, in PyTorch's form: g += weight_decay w; velocity = momentum velocity + g;
+     *
+     *     w -= learning_rate (nesterov ? g + momentum velocity : velocity)
+     *
+     * adamw (Loshchilov & Hutter 2019, algorithm 2, with PyTorch's decay lr * wd): m, v moving means of g,
+     * g^2;
+     *
+     *     w -= learning_rate weight_decay w
+     *     w -= learning_rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) */
     void (*sgd)(struct device *device, struct lanes lanes, real *weight, const real *gradient, real *velocity,
                 int64_t count, int64_t decayed, const struct sgd_step *steps);
     void (*adamw)(struct device *device, struct lanes lanes, real *weight, const real *gradient, real *mean,
