@@ -268,8 +268,10 @@ int store_connect(struct store *store, const char *vfs, bool immutable, struct e
     if (file == NULL) {
         return error_set(err, ERROR_MEMORY, "database %s: no memory", store->path);
     }
-    int flags = store->writing ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
-    flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | (immutable ? SQLITE_OPEN_URI : 0);
+    /* A reader that may write removes the WAL's files when it is the last to leave; query_only keeps it from
+     * more. */
+    int flags = immutable ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE;
+    flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | (store->writing ? SQLITE_OPEN_CREATE : 0);
     int code = sqlite3_open_v2(file, &store->database, flags, vfs);
     free(file);
     if (code != SQLITE_OK) {

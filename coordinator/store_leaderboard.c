@@ -145,29 +145,41 @@ static json_t *board_row(struct cursor *cursor, const char *sweep_name)
     return row;
 }
 
-static char *board_sql(const struct sweep_goal *goal, const struct leaderboard_query *query,
-                       const struct filter *filter)
+static void append_order(struct text *sql, const struct filter *filter)
 {
+    text_append(sql, " ORDER BY ");
+    if (filter->sort.sql != NULL) {
+        text_append(sql, filter->sort.sql);
+        text_append(sql, ", ");
+    }
+    text_append(sql, "rank NULLS LAST, trial");
+}
+
+static char *board_sql(bool best, const struct leaderboard_query *query, const struct filter *filter)
+{
+    static const char *const shown[] = {SQL_SHOWN(SQL_REPORT_LAST, "ranked"),
+                                        SQL_SHOWN(SQL_REPORT_BEST, "ranked")};
+    static const char *const choose[] = {SQL_CHOSEN(SQL_REPORT_LAST), SQL_CHOSEN(SQL_REPORT_BEST)};
+    static const char *const shown_chosen[] = {SQL_SHOWN(SQL_REPORT_LAST, "chosen"),
+                                               SQL_SHOWN(SQL_REPORT_BEST, "chosen")};
     struct text sql;
     text_init(&sql);
-    text_append(&sql, goal->best ? SQL_LEADERBOARD_BEST : SQL_LEADERBOARD_LAST);
+    text_append(&sql, SQL_RANKED);
+    text_append(&sql, query->top > 0 ? choose[best] : shown[best]);
     if (filter->where.sql != NULL) {
         text_append(&sql, " WHERE ");
         text_append(&sql, filter->where.sql);
     }
-    text_append(&sql, " ORDER BY ");
-    if (filter->sort.sql != NULL) {
-        text_append(&sql, filter->sort.sql);
-        text_append(&sql, ", ");
-    }
-    text_append(&sql, "rank NULLS LAST, trial");
+    append_order(&sql, filter);
     if (query->top > 0) {
-        text_printf(&sql, " LIMIT %lld", (long long)query->top);
+        text_printf(&sql, " LIMIT %lld)", (long long)query->top);
+        text_append(&sql, shown_chosen[best]);
+        append_order(&sql, filter);
     }
     return text_steal(&sql);
 }
 
-/* Values are bound whether or not the query uses them all: ?3 is there only for objective `best`. */
+/* ?3, the metric's path, is in the query only for objective `best`; values of the filter start behind it. */
 static void put_all(struct cursor *cursor, const struct sweep_record *sweep, const struct sweep_goal *goal,
                     const struct filter *filter)
 {
@@ -193,7 +205,9 @@ static json_t *board_rows(struct store *store, const struct sweep_record *sweep,
     struct sweep_goal goal;
     struct cursor cursor = {0};
     sweep_goal_read(&goal, sweep->normalised);
-    char *sql = board_sql(&goal, query, filter);
+    /* No JSON path can name such a metric: show the last report. */
+    goal.best = goal.best && strpbrk(goal.metric, "\"\\") == NULL;
+    char *sql = board_sql(goal.best, query, filter);
     json_t *rows = json_array();
     int result = -1;
     if (sql == NULL || rows == NULL) {

@@ -76,7 +76,8 @@
                   " AND abs(objective) < 9e999 ORDER BY objective * ?2, number LIMIT 1")                     \
     X(NAMES_OF_PARAMETERS, "SELECT DISTINCT key FROM trial, json_each(trial.parameters) WHERE sweep = ?")    \
     X(NAMES_OF_DERIVED, "SELECT DISTINCT key FROM trial, json_each(trial.derived) WHERE sweep = ?")          \
-    X(NAMES_OF_METRICS, "SELECT DISTINCT key FROM report, json_each(report.metrics) WHERE sweep = ?")
+    X(NAMES_OF_METRICS, "SELECT DISTINCT key FROM trial AS t, json_each((" SQL_REPORT_LAST "))"              \
+                        " WHERE t.sweep = ?")
 
 /* The newest attempt's report per resource is a trial's curve; what is shown is its last point, or its best.
  * ?1 sweep, ?2 the factor that makes smaller better (-1 or 1), ?3 the metric's JSON path (objective `best`
@@ -90,11 +91,10 @@
     " AND n.trial = r.trial AND n.resource = r.resource AND n.attempt > r.attempt)"                          \
     " ORDER BY CASE WHEN json_type(metrics, ?3) IN ('integer', 'real')"                                      \
     " THEN json_extract(metrics, ?3) * ?2 END NULLS LAST, resource LIMIT 1"
-#define SQL_LEADERBOARD(report)                                                                              \
-    "WITH board AS (SELECT"                                                                                  \
-    " CASE WHEN abs(objective) < 9e999 THEN row_number() OVER (ORDER BY"                                     \
-    "  CASE WHEN abs(objective) < 9e999 THEN objective * ?2 END NULLS LAST, number) END AS rank,"            \
-    " number AS trial, state, reason, objective, resource, bracket, parameters, derived,"                    \
+/* `ranked` is cheap and sees every trial; the columns of a board cost a look-up each and are worked out only
+ * where they are asked for. With --top the trials are chosen first, then shown. */
+#define SQL_BOARD(report, source)                                                                            \
+    "(SELECT rank, trial, state, reason, objective, resource, bracket, parameters, derived,"                 \
     " (" report ") AS metrics,"                                                                              \
     " (SELECT sum(seconds) FROM attempt AS a WHERE a.sweep = t.sweep AND a.trial = t.number) AS seconds,"    \
     " (SELECT worker FROM attempt AS a WHERE a.sweep = t.sweep AND a.trial = t.number"                       \
@@ -102,11 +102,16 @@
     " (SELECT device FROM attempt AS a WHERE a.sweep = t.sweep AND a.trial = t.number"                       \
     "  ORDER BY number DESC LIMIT 1) AS device,"                                                             \
     " (SELECT count(*) FROM attempt AS a WHERE a.sweep = t.sweep AND a.trial = t.number) AS attempts"        \
-    " FROM trial AS t WHERE t.sweep = ?1 AND NOT t.is_final)"                                                \
+    " FROM " source " CROSS JOIN trial AS t ON t.sweep = ?1 AND t.number = " source ".trial)"
+#define SQL_RANKED                                                                                           \
+    "WITH ranked AS (SELECT number AS trial,"                                                                \
+    " CASE WHEN abs(objective) < 9e999 THEN row_number() OVER (ORDER BY"                                     \
+    "  CASE WHEN abs(objective) < 9e999 THEN objective * ?2 END NULLS LAST, number) END AS rank"             \
+    " FROM trial WHERE sweep = ?1 AND NOT is_final)"
+#define SQL_CHOSEN(report) ", chosen AS MATERIALIZED (SELECT trial, rank FROM " SQL_BOARD(report, "ranked")
+#define SQL_SHOWN(report, source)                                                                            \
     " SELECT rank, trial, state, reason, objective, resource, parameters, derived, metrics, seconds,"        \
-    " worker, device, attempts FROM board"
-#define SQL_LEADERBOARD_LAST SQL_LEADERBOARD(SQL_REPORT_LAST)
-#define SQL_LEADERBOARD_BEST SQL_LEADERBOARD(SQL_REPORT_BEST)
+    " worker, device, attempts FROM " SQL_BOARD(report, source)
 #define SQL_LEADERBOARD_FIRST_FREE 4 /* number of the first bound value of --where */
 
 #endif

@@ -292,6 +292,24 @@ static void test_after_a_crash(void **state)
     snapshot_release(&snapshot);
 }
 
+/* A look at a database leaves nothing beside it. */
+static void test_a_reader_leaves_no_files(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const endings[] = {"-wal", "-shm", "-journal", ".lock"};
+    keep_sweep(fixture->store, "last");
+    store_close(fixture->store);
+    fixture->store = NULL;
+    struct store *reader = store_open(fixture->path, STORE_READ, NULL, NULL);
+    json_decref(store_list(reader, NULL));
+    store_close(reader);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char path[120];
+        snprintf(path, sizeof path, "%s%s", fixture->path, endings[i]);
+        assert_false(file_exists(path));
+    }
+}
+
 static void test_damaged_database(void **state)
 {
     struct fixture *fixture = *state;
@@ -355,8 +373,9 @@ int main(void)
         TEST(test_sweeps_are_found),      TEST(test_a_failing_record_keeps_nothing),
         TEST(test_database_in_use),       TEST(test_newer_database),
         TEST(test_other_files),           TEST(test_read_only_folder),
-        TEST(test_after_a_crash),         TEST(test_damaged_database),
-        TEST(test_network_file_systems),  TEST(test_strange_paths),
+        TEST(test_after_a_crash),         TEST(test_a_reader_leaves_no_files),
+        TEST(test_damaged_database),      TEST(test_network_file_systems),
+        TEST(test_strange_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
