@@ -39,6 +39,7 @@ struct server {
     int64_t interrupt_deadline_ns;
     int64_t turns;
     int64_t turn_ns;     /* when the last turn began */
+    int64_t refused_ns;  /* when a refused message was logged last */
     int64_t progress_ns; /* when progress was last shown */
 };
 

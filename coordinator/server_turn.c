@@ -12,6 +12,7 @@
 #define PROGRESS_NS (100 * NS_PER_MS) /* between two calls of progress_f */
 #define RETRY_MS 250                  /* after a failed commit */
 #define RETRY_LOGGED_EVERY (60 * NS_PER_SECOND)
+#define REFUSAL_LOGGED_EVERY (1 * NS_PER_SECOND) /* a broken peer must not fill the log */
 #define HAND_BACK_NS (25 * NS_PER_SECOND)
 
 static int event_give(struct server *server, enum event_type type, struct error *err)
@@ -39,7 +40,11 @@ static void refuse(struct server *server, size_t socket, const struct peer *peer
     message_init(&message, MESSAGE_ERROR);
     message.code = (char *)code;
     message.error = (char *)text;
-    log_warning(server->log, "", "refused a message: %s", text);
+    int64_t now_ns = clock_now().monotonic_ns;
+    if (server->refused_ns == 0 || now_ns - server->refused_ns > REFUSAL_LOGGED_EVERY) {
+        log_warning(server->log, "", "refused a message: %s", text);
+        server->refused_ns = now_ns;
+    }
     send_to(server, socket, peer, &message);
 }
 

@@ -2,6 +2,7 @@
  */
 #include "base/clock.h"
 #include "base/files.h"
+#include "wire/raw_socket.h"
 #include "wire/socket.h"
 
 #include <poll.h>
@@ -337,6 +338,43 @@ static void addresses_are_checked(void **state)
     assert_non_null(strstr(err.message, "chmod 700"));
 }
 
+/* What a peer in another language may get wrong: delimiters, too many frames, no JSON. Each is told of, with
+ * its sender. */
+static void odd_frames_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char json[] = "{\"type\":\"ready\",\"slot\":5,\"lanes\":1}";
+    const struct raw_part good = {json, sizeof json - 1}, empty = {"", 0}, noise = {"\xff\x00{", 3};
+    const struct raw_part parts[][4] = {{empty}, {noise}, {empty, good}, {good, noise}, {good, noise, noise},
+                                        {good}};
+    static const size_t counts[] = {1, 1, 2, 2, 3, 1};
+    serve(fixture, NULL, "tcp://127.0.0.1:*");
+    void *context = raw_context_create();
+    void *dealer = raw_socket_create(context, RAW_DEALER);
+    assert_int_equal(raw_socket_connect(dealer, endpoint_address(fixture->server)), 0);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        assert_int_equal(raw_send(dealer, parts[i], counts[i]), 0);
+    }
+    for (size_t i = 0; i + 1 < sizeof counts / sizeof *counts; i++) {
+        struct message message;
+        struct peer peer = {.size = 0};
+        struct error err = {0};
+        int result;
+        while ((result = endpoint_receive(fixture->server, &peer, &message, &err)) == 0) {
+            wait_readable(fixture->server, 100);
+        }
+        assert_int_equal(result, -1);
+        assert_int_equal(err.code, ERROR_PROTOCOL);
+        assert_true(peer.size > 0);
+    }
+    struct message message;
+    struct peer peer;
+    receive(fixture->server, &peer, &message);
+    assert_int_equal(message.slot, 5);
+    raw_socket_close(dealer);
+    raw_context_destroy(context);
+}
+
 static void many_messages_arrive_in_order(void **state)
 {
     struct fixture *fixture = *state;
@@ -370,6 +408,7 @@ int main(void)
         TEST(nobody_there_is_no_refusal),
         TEST(a_peer_that_left_is_told_of),
         TEST(addresses_are_checked),
+        TEST(odd_frames_are_refused),
         TEST(many_messages_arrive_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
