@@ -283,18 +283,27 @@ void agent_receive(struct agent *agent)
     }
 }
 
-static void connect_step(struct agent *agent)
+static void refused(struct agent *agent)
 {
     struct error err;
-    enum connection_state state = endpoint_state(agent->endpoint);
-    if (state == CONNECTION_REFUSED && !agent->ever_welcomed) {
+    if (agent->server_key) {
         error_set(&err, ERROR_CONNECT,
                   "%s refused this worker's key, or has another one than expected. The public key of this "
-                  "worker must be "
-                  "in the coordinator's `authorized` file, and --server-key must be the coordinator's: see "
-                  "rung keygen",
+                  "worker must be in the coordinator's `authorized` file, and --server-key must be the "
+                  "coordinator's: see rung keygen",
                   agent->endpoint_address);
-        agent_fail(agent, &err);
+    } else {
+        error_set(&err, ERROR_CONNECT, "%s refused a connection without encryption: leave out --insecure",
+                  agent->endpoint_address);
+    }
+    agent_fail(agent, &err);
+}
+
+static void connect_step(struct agent *agent)
+{
+    enum connection_state state = endpoint_state(agent->endpoint);
+    if (state == CONNECTION_REFUSED && !agent->ever_welcomed) {
+        refused(agent);
         return;
     }
     if (state == CONNECTION_DOWN || state == CONNECTION_REFUSED) {

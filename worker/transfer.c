@@ -44,6 +44,8 @@ struct transfers {
     struct transfer **list; /* in the order asked for */
     size_t count, capacity;
     uint64_t last_id;
+    int abandoned; /* requests of cancelled transfers, still to be answered */
+    int64_t abandoned_ns, now_ns;
     char buffer[CHUNK_SIZE];
 };
 
@@ -219,6 +221,8 @@ void transfers_cancel(struct transfers *transfers, uint64_t id)
 {
     for (size_t i = 0; i < transfers->count; i++) {
         if (transfers->list[i]->id == id) {
+            transfers->abandoned += transfers->list[i]->outstanding;
+            transfers->abandoned_ns = transfers->now_ns;
             transfers_remove(transfers, i);
             return;
         }
@@ -362,6 +366,10 @@ static void transfers_receive(struct transfers *transfers, int64_t now_ns)
         if (result < 0) {
             continue; /* malformed: as if lost */
         }
+        if (message.checkpoint && !transfers_find(transfers, message.checkpoint, false) &&
+            !transfers_find(transfers, message.checkpoint, true)) {
+            transfers->abandoned -= transfers->abandoned > 0;
+        }
         if (message.type == MESSAGE_CHUNK) {
             transfers_take_chunk(transfers, &message, now_ns);
         } else if (message.type == MESSAGE_STORED) {
@@ -412,7 +420,10 @@ static int transfers_send(struct transfers *transfers, struct transfer *transfer
 
 static void transfers_pump(struct transfers *transfers, int64_t now_ns)
 {
-    int outstanding = 0;
+    if (now_ns - transfers->abandoned_ns >= REPEAT_NS) {
+        transfers->abandoned = 0; /* lost */
+    }
+    int outstanding = transfers->abandoned;
     for (size_t i = 0; i < transfers->count; i++) {
         struct transfer *transfer = transfers->list[i];
         if (transfer->outstanding > 0 && now_ns - transfer->progress_ns >= REPEAT_NS) {
@@ -439,6 +450,7 @@ static void transfers_pump(struct transfers *transfers, int64_t now_ns)
 bool transfers_step(struct transfers *transfers, int64_t now_ns)
 {
     bool more = false;
+    transfers->now_ns = now_ns;
     for (size_t i = 0; i < transfers->count && !more; i++) {
         if (transfers->list[i]->state == TRANSFER_HASHING) {
             transfer_hash_piece(transfers->list[i], transfers->buffer);
