@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "coordinator/server.h"
+#include "tests/bench/scheduler_worker.h"
 #include "tests/support/vfs.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,17 +25,6 @@ struct options {
     long trials, workers, slots, delay_ms;
 };
 
-/* What a worker process tells the parent; the latencies follow. */
-struct outcome_of_worker {
-    int64_t first_ns, last_ns, count;
-};
-
-/* What a worker process must know to begin. */
-struct invitation {
-    char address[128];
-    char server_key[KEY_SIZE];
-};
-
 struct bench {
     struct options options;
     char folder[64], db[96], keys[96];
@@ -43,207 +32,6 @@ struct bench {
     int invitations[WORKER_LIMIT], outcomes[WORKER_LIMIT]; /* pipes, our ends */
     pid_t pids[WORKER_LIMIT];
 };
-
-static int fail(const char *what, const struct error *err)
-{
-    fprintf(stderr, "bench_scheduler: %s: %s\n", what, err ? err->message : strerror(errno));
-    return -1;
-}
-
-static int write_all(int fd, const void *bytes, size_t size)
-{
-    const char *at = bytes;
-    while (size > 0) {
-        ssize_t count = write(fd, at, size);
-        if (count <= 0) {
-            return -1;
-        }
-        at += count;
-        size -= (size_t)count;
-    }
-    return 0;
-}
-
-static int read_all(int fd, void *bytes, size_t size)
-{
-    char *at = bytes;
-    while (size > 0) {
-        ssize_t count = read(fd, at, size);
-        if (count <= 0) {
-            return -1;
-        }
-        at += count;
-        size -= (size_t)count;
-    }
-    return 0;
-}
-
-/* ---- a worker ---- */
-
-struct worker {
-    struct endpoint *endpoint;
-    long slots;
-    int64_t *ready_ns;      /* by slot */
-    int64_t *slot_of_trial; /* by trial number */
-    int64_t *latencies;     /* ns */
-    struct outcome_of_worker outcome;
-    bool drained;
-};
-
-static int say(struct worker *worker, const struct message *message)
-{
-    struct error err = {0};
-    return endpoint_send(worker->endpoint, NULL, message, &err) ? fail("send", &err) : 0;
-}
-
-static int say_hello(struct worker *worker)
-{
-    struct device_description device = {.id = "cpu:0", .kind = "cpu"};
-    struct message message;
-    char name[32], session[SESSION_SIZE];
-    snprintf(name, sizeof name, "worker-%d", (int)getpid());
-    random_hex(session, 8);
-    message_init(&message, MESSAGE_HELLO);
-    message.protocol = PROTOCOL_VERSION;
-    message.worker = name;
-    message.session = session;
-    message.devices = &device;
-    message.device_count = 1;
-    return say(worker, &message);
-}
-
-static int say_ready(struct worker *worker, int64_t slot)
-{
-    struct message message;
-    message_init(&message, MESSAGE_READY);
-    message.slot = slot;
-    message.lanes = 1;
-    worker->ready_ns[slot] = clock_now().monotonic_ns;
-    return say(worker, &message);
-}
-
-static int run_trial(struct worker *worker, const struct assignment *assignment)
-{
-    double accuracy = json_get_number(assignment->parameters, "learning_rate", 0);
-    struct reported report = {
-        .resource = 1, .metrics = json_pack("{s:f}", "accuracy", accuracy), .seconds = 1e-3};
-    struct message message;
-    message_init(&message, MESSAGE_REPORT);
-    message.trial = assignment->trial;
-    message.attempt = assignment->attempt;
-    message.sequence = 1;
-    message.reports = &report;
-    message.report_count = 1;
-    message.device = "cpu/bench";
-    int result = say(worker, &message);
-    json_decref(report.metrics);
-    message_init(&message, MESSAGE_ENDED);
-    message.trial = assignment->trial;
-    message.attempt = assignment->attempt;
-    message.sequence = 2;
-    message.outcome = OUTCOME_FINISHED;
-    message.resource = 1;
-    return result ? result : say(worker, &message);
-}
-
-static int handle_assign(struct worker *worker, const struct message *message)
-{
-    if (worker->outcome.first_ns == 0) {
-        worker->outcome.first_ns = clock_now().monotonic_ns;
-    }
-    worker->slot_of_trial[message->trials[0].trial] = message->slot;
-    return run_trial(worker, &message->trials[0]);
-}
-
-static int handle_acknowledge(struct worker *worker, const struct message *message)
-{
-    if (message->sequence < 2) {
-        return 0;
-    }
-    int64_t slot = worker->slot_of_trial[message->trial];
-    worker->outcome.last_ns = clock_now().monotonic_ns;
-    worker->latencies[worker->outcome.count++] = worker->outcome.last_ns - worker->ready_ns[slot];
-    return say_ready(worker, slot);
-}
-
-static int handle(struct worker *worker, const struct message *message)
-{
-    struct message bye;
-    switch (message->type) {
-    case MESSAGE_WELCOME:
-        for (long slot = 0; slot < worker->slots; slot++) {
-            if (say_ready(worker, slot)) {
-                return -1;
-            }
-        }
-        return 0;
-    case MESSAGE_ASSIGN:
-        return handle_assign(worker, message);
-    case MESSAGE_ACKNOWLEDGE:
-        return handle_acknowledge(worker, message);
-    case MESSAGE_DRAIN:
-        if (worker->drained) {
-            return 0;
-        }
-        worker->drained = true;
-        message_init(&bye, MESSAGE_BYE);
-        return say(worker, &bye);
-    default:
-        fprintf(stderr, "bench_scheduler: a worker got %s\n", message_type_name(message->type));
-        return -1;
-    }
-}
-
-static int worker_loop(struct worker *worker)
-{
-    struct error err = {0};
-    while (!worker->drained) {
-        struct message message;
-        int result;
-        while ((result = endpoint_receive(worker->endpoint, NULL, &message, &err)) == 1) {
-            result = handle(worker, &message);
-            message_release(&message);
-            if (result) {
-                return -1;
-            }
-        }
-        bool readable;
-        if (result < 0 || bus_wait(&worker->endpoint, 1, &readable, NULL, 0, NULL, 1000, &err) < 0) {
-            return fail("a worker", &err);
-        }
-    }
-    return 0;
-}
-
-static int worker_main(const struct bench *bench, int invitation_fd, int outcome_fd)
-{
-    struct invitation invitation;
-    struct error err = {0};
-    struct worker worker = {.slots = bench->options.slots};
-    size_t trials = (size_t)bench->options.trials + 1;
-    if (read_all(invitation_fd, &invitation, sizeof invitation)) {
-        return 1;
-    }
-    struct bus *bus = bus_create(&bench->client_security, NULL, &err);
-    worker.endpoint = bus ? endpoint_connect(bus, invitation.address, invitation.server_key, &err) : NULL;
-    worker.ready_ns = calloc((size_t)worker.slots, sizeof *worker.ready_ns);
-    worker.slot_of_trial = calloc(trials, sizeof *worker.slot_of_trial);
-    worker.latencies = calloc(trials, sizeof *worker.latencies);
-    if (!worker.endpoint || !worker.ready_ns || !worker.slot_of_trial || !worker.latencies) {
-        fail("start a worker", &err);
-        return 1;
-    }
-    int result =
-        say_hello(&worker) || worker_loop(&worker) ||
-        write_all(outcome_fd, &worker.outcome, sizeof worker.outcome) ||
-        write_all(outcome_fd, worker.latencies, (size_t)worker.outcome.count * sizeof *worker.latencies);
-    endpoint_destroy(worker.endpoint);
-    bus_destroy(bus);
-    free(worker.ready_ns);
-    free(worker.slot_of_trial);
-    free(worker.latencies);
-    return result;
-}
 
 /* Before any thread exists; the child waits for its invitation. */
 static int worker_fork(struct bench *bench, long index)
@@ -260,7 +48,11 @@ static int worker_fork(struct bench *bench, long index)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(invitation[1]);
         close(outcome[0]);
-        _exit(worker_main(bench, invitation[0], outcome[1]));
+        _exit(worker_main(&(struct worker_settings){.trials = bench->options.trials,
+                                                    .slots = bench->options.slots,
+                                                    .security = &bench->client_security,
+                                                    .invitation_fd = invitation[0],
+                                                    .outcome_fd = outcome[1]}));
     }
     close(invitation[0]);
     close(outcome[1]);
