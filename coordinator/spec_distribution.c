@@ -65,11 +65,12 @@ static void fill_constant(struct draft *draft)
         problem_at(draft->reader, draft->map, draft_key(draft, "value"), "found nothing, accepted one value");
         return;
     }
-    json_t *value = read_value(draft, node, draft_key(draft, "value"));
     draft->parameter->values = json_array();
-    if (!draft->parameter->values || (value && json_array_append_new(draft->parameter->values, value) != 0)) {
+    json_t *value = read_value(draft, node, draft_key(draft, "value"));
+    if (value && json_array_append_new(draft->parameter->values, value) != 0) {
         draft->reader->failed = true;
     }
+    draft->reader->failed = draft->reader->failed || !draft->parameter->values;
 }
 
 static bool is_repeated(const json_t *values, const json_t *value)

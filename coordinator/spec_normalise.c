@@ -4,26 +4,32 @@
 
 #include <string.h>
 
+/* Takes the value; no memory is remembered in *failed. */
+static void put(json_t *object, const char *key, json_t *value, bool *failed)
+{
+    *failed = json_object_set_new(object, key, value) != 0 || *failed;
+}
+
 static json_t *bound(const struct parameter *parameter, double value)
 {
     return parameter->integer ? json_integer((json_int_t)value) : json_real(value);
 }
 
-static json_t *normalise_parameter(const struct parameter *parameter)
+static json_t *normalise_parameter(const struct parameter *parameter, bool *failed)
 {
     json_t *object = json_object();
     const char *named = NULL;
     switch (parameter->distribution) {
     case DISTRIBUTION_CONSTANT:
-        json_object_set(object, "value", json_array_get(parameter->values, 0));
+        put(object, "value", json_incref(json_array_get(parameter->values, 0)), failed);
         return object;
     case DISTRIBUTION_CATEGORICAL:
-        json_object_set(object, "values", parameter->values);
+        put(object, "values", json_incref(parameter->values), failed);
         return object;
     case DISTRIBUTION_NORMAL:
-        json_object_set_new(object, "distribution", json_string("normal"));
-        json_object_set_new(object, "mu", json_real(parameter->mu));
-        json_object_set_new(object, "sigma", json_real(parameter->sigma));
+        put(object, "distribution", json_string("normal"), failed);
+        put(object, "mu", json_real(parameter->mu), failed);
+        put(object, "sigma", json_real(parameter->sigma), failed);
         return object;
     case DISTRIBUTION_INT_UNIFORM:
         named = "int_uniform";
@@ -35,17 +41,17 @@ static json_t *normalise_parameter(const struct parameter *parameter)
         named = "log_uniform_values";
         break;
     case DISTRIBUTION_LATTICE:
-        json_object_set_new(object, "step", bound(parameter, parameter->step));
+        put(object, "step", bound(parameter, parameter->step), failed);
         break;
     case DISTRIBUTION_INT_LOG_UNIFORM:
-        json_object_set_new(object, "log", json_true());
+        put(object, "log", json_true(), failed);
         break;
     }
     if (named) {
-        json_object_set_new(object, "distribution", json_string(named));
+        put(object, "distribution", json_string(named), failed);
     }
-    json_object_set_new(object, "min", bound(parameter, parameter->minimum));
-    json_object_set_new(object, "max", bound(parameter, parameter->maximum));
+    put(object, "min", bound(parameter, parameter->minimum), failed);
+    put(object, "max", bound(parameter, parameter->maximum), failed);
     return object;
 }
 
@@ -56,38 +62,38 @@ static json_t *normalise_metric(const struct spec *spec)
                      spec->objective == OBJECTIVE_BEST ? "best" : "last");
 }
 
-static json_t *normalise_stopping(const struct stopping_settings *stopping)
+static json_t *normalise_stopping(const struct stopping_settings *stopping, bool *failed)
 {
     bool halving = stopping->kind == STOPPING_SUCCESSIVE_HALVING;
     json_t *object = json_pack("{s:s, s:I, s:I, s:f}", "type", halving ? "successive_halving" : "asha",
                                "min_iter", (json_int_t)stopping->min_iter, "max_iter",
                                (json_int_t)stopping->max_iter, "eta", stopping->eta);
     if (halving) {
-        json_object_set_new(object, "bracket_size", json_integer(stopping->bracket_size));
+        put(object, "bracket_size", json_integer(stopping->bracket_size), failed);
     } else {
-        json_object_set_new(object, "mode",
-                            json_string(stopping->kind == STOPPING_ASHA_STOPPING ? "stopping" : "promotion"));
+        put(object, "mode", json_string(stopping->kind == STOPPING_ASHA_STOPPING ? "stopping" : "promotion"),
+            failed);
     }
     return object;
 }
 
-static void set_optional(json_t *object, const struct spec *spec)
+static void set_optional(json_t *object, const struct spec *spec, bool *failed)
 {
     if (spec->description) {
-        json_object_set_new(object, "description", json_string(spec->description));
+        put(object, "description", json_string(spec->description), failed);
     }
     if (spec->metric) {
-        json_object_set_new(object, "metric", normalise_metric(spec));
+        put(object, "metric", normalise_metric(spec), failed);
     }
     if (spec->run_cap >= 0) {
-        json_object_set_new(object, "run_cap", json_integer(spec->run_cap));
+        put(object, "run_cap", json_integer(spec->run_cap), failed);
     }
     if (spec->stopping.kind != STOPPING_NONE) {
-        json_object_set_new(object, "early_terminate", normalise_stopping(&spec->stopping));
+        put(object, "early_terminate", normalise_stopping(&spec->stopping, failed), failed);
     }
     if (json_object_size(spec->train) > 0) {
-        json_object_set_new(object, "train", json_deep_copy(spec->train));
-        json_object_set_new(object, "train_given", json_deep_copy(spec->train_given));
+        put(object, "train", json_deep_copy(spec->train), failed);
+        put(object, "train_given", json_deep_copy(spec->train_given), failed);
     }
 }
 
@@ -110,16 +116,15 @@ json_t *spec_normalise(const struct spec *spec)
                   spec->sampler->name, "seed", normalise_seed(spec->seed), "parameters", parameters,
                   "resources", "devices_per_trial", (json_int_t)spec->devices_per_trial, "max_retries",
                   (json_int_t)spec->max_retries, "source", "file", spec->file, "folder", spec->folder);
-    if (!object) {
+    bool failed = !object;
+    for (size_t i = 0; object && i < spec->space.count; i++) {
+        const struct parameter *parameter = &spec->space.parameters[i];
+        put(parameters, parameter->name, normalise_parameter(parameter, &failed), &failed);
+    }
+    set_optional(object, spec, &failed);
+    if (failed) {
+        json_decref(object);
         return NULL;
     }
-    for (size_t i = 0; i < spec->space.count; i++) {
-        const struct parameter *parameter = &spec->space.parameters[i];
-        if (json_object_set_new(parameters, parameter->name, normalise_parameter(parameter)) != 0) {
-            json_decref(object);
-            return NULL;
-        }
-    }
-    set_optional(object, spec);
     return object;
 }

@@ -252,6 +252,9 @@ void read_spec(struct reader *reader)
         return;
     }
     apply_overrides(reader);
+    if (reader->failed) {
+        return; /* the tree may have holes */
+    }
     note_forms(reader, root);
     for (size_t i = 0; i < root->count; i++) {
         check_top_key(reader, root->entries[i].key);
