@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2153 # what is in capitals comes from the settings
 # planted.sh SETTINGS: puts each bug of planted/*.patch into a copy of the engine's sources, builds the simulation with it,
 # and fails unless the simulation finds it. SETTINGS, made by cmake, says how to build: CC, FLAGS, SOURCE_DIR, OBJECTS,
 # LIBRARIES.
