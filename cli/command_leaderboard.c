@@ -157,15 +157,10 @@ static void append_scores(struct text *text, const json_t *final)
     int count = 0;
     json_object_foreach((json_t *) final, name, value)
     {
-        const json_t *mean = json_object_get(value, "mean");
-        if (strncmp(name, "test_", 5) != 0 || (mean == NULL && !json_is_number(value))) {
-            continue;
-        }
-        text_printf(text, "%s%s ", count++ > 0 ? ", " : "", name);
-        listing_append(text, mean != NULL ? mean : value, LISTING_VALUE);
-        if (json_get_number(value, "sd", 0) > 0) {
-            text_append(text, " \xC2\xB1 ");
-            listing_append(text, json_object_get(value, "sd"), LISTING_VALUE);
+        bool is_score = json_is_number(value) || json_object_get(value, "mean") != NULL;
+        if (strncmp(name, "test_", 5) == 0 && is_score) {
+            text_printf(text, "%s%s ", count++ > 0 ? ", " : "", name);
+            listing_append(text, value, LISTING_VALUE);
         }
     }
 }

@@ -45,7 +45,13 @@ static void append_state(struct text *text, const json_t *trial)
     text_append(text, "\n");
 }
 
-/* "name  value" lines; an object inside (scores of the refit) is written as JSON. */
+/* Does it get a block of its own, rather than a line? Scores ({"mean","sd"}) do not. */
+static bool is_block(const json_t *value)
+{
+    return json_is_object(value) && json_object_get(value, "mean") == NULL;
+}
+
+/* "name  value" lines under a title, then the objects inside as further blocks. */
 static void append_values(struct text *text, const char *title, const json_t *values)
 {
     const char *name;
@@ -57,14 +63,22 @@ static void append_values(struct text *text, const char *title, const json_t *va
     text_printf(text, "\n%s\n", title);
     json_object_foreach((json_t *)values, name, value)
     {
-        int own = text_width(name, strlen(name));
+        int own = is_block(value) ? 0 : text_width(name, strlen(name));
         width = own > width ? own : width;
     }
     json_object_foreach((json_t *)values, name, value)
     {
-        text_printf(text, "  %s%*s", name, width - text_width(name, strlen(name)) + 2, "");
-        listing_append(text, value, LISTING_VALUE);
-        text_append(text, "\n");
+        if (!is_block(value)) {
+            text_printf(text, "  %s%*s", name, width - text_width(name, strlen(name)) + 2, "");
+            listing_append(text, value, LISTING_VALUE);
+            text_append(text, "\n");
+        }
+    }
+    json_object_foreach((json_t *)values, name, value)
+    {
+        if (is_block(value)) {
+            append_values(text, name, value);
+        }
     }
 }
 
@@ -102,7 +116,7 @@ static int append_curve(struct text *text, const json_t *curve, const struct sho
     listing_init(&listing);
     listing_add(&listing, "resource", NULL, LISTING_VALUE);
     listing_add_keys(&listing, shown, "metrics", false);
-    listing_add(&listing, "seconds", NULL, LISTING_VALUE);
+    listing_add(&listing, "seconds", NULL, LISTING_SECONDS);
     listing_add(&listing, "attempt", NULL, LISTING_VALUE);
     int result = listing_text(&listing, shown, terminal_width(STDOUT_FILENO), text, NULL, err);
     listing_release(&listing);
@@ -177,7 +191,8 @@ static int print_text(const struct show *show, const json_t *trial)
     text_init(&text);
     append_state(&text, trial);
     append_values(&text, "parameters", json_object_get(trial, "parameters"));
-    append_values(&text, "derived", json_object_get(trial, "derived"));
+    bool refit = json_get_integer(trial, "trial", -1) == 0;
+    append_values(&text, refit ? "result" : "derived", json_object_get(trial, "derived"));
     int result = append_curve(&text, json_object_get(trial, "curve"), show, &err);
     if (result == 0) {
         result = append_attempts(&text, json_object_get(trial, "attempts"), &err);

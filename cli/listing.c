@@ -110,9 +110,19 @@ const json_t *listing_value(const json_t *row, const char *path)
 /* The rounded number in the form that all numbers have here: 1e-05, 3.0. */
 static void append_rounded(struct text *text, double value, const char *format)
 {
-    char rounded[400], shortest[NUMBER_SIZE]; /* %.1f of the largest double has 311 characters */
+    char rounded[NUMBER_SIZE], shortest[NUMBER_SIZE];
     snprintf(rounded, sizeof rounded, format, value);
     text_append(text, number_format(strtod(rounded, NULL), shortest));
+}
+
+/* 0.0034, 0.25, 12.3, 1234: as exact as anyone compares durations. */
+static void append_seconds(struct text *text, double seconds)
+{
+    if (seconds < 99.95) {
+        append_rounded(text, seconds, seconds < 0.95 ? "%.2g" : "%.1f");
+    } else {
+        text_printf(text, "%.0f", seconds);
+    }
 }
 
 static void append_printable(struct text *text, const char *string)
@@ -120,6 +130,16 @@ static void append_printable(struct text *text, const char *string)
     for (const char *c = string; *c != '\0'; c++) {
         bool control = (unsigned char)*c < 0x20 || *c == 0x7F;
         text_append_bytes(text, control ? (*c == '\n' || *c == '\t' ? " " : "?") : c, 1);
+    }
+}
+
+/* A score over several seeds: 0.9722 ± 0.0031. */
+static void append_score(struct text *text, const json_t *mean, const json_t *deviation)
+{
+    listing_append(text, mean, LISTING_VALUE);
+    if (json_number_value(deviation) > 0) {
+        text_append(text, " \xC2\xB1 ");
+        append_rounded(text, json_number_value(deviation), "%.2g");
     }
 }
 
@@ -131,11 +151,13 @@ void listing_append(struct text *text, const json_t *value, enum listing_style s
     } else if (style == LISTING_TIME && json_is_integer(value)) {
         text_append(text, clock_format_local(json_integer_value(value), time, sizeof time));
     } else if (style == LISTING_SECONDS && json_is_number(value)) {
-        append_rounded(text, json_number_value(value), "%.1f");
+        append_seconds(text, json_number_value(value));
     } else if (json_is_real(value)) {
         append_rounded(text, json_real_value(value), "%.6g");
     } else if (json_is_string(value)) {
         append_printable(text, json_string_value(value));
+    } else if (json_is_number(json_object_get(value, "mean"))) {
+        append_score(text, json_object_get(value, "mean"), json_object_get(value, "sd"));
     } else {
         json_append(text, value);
     }

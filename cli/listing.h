@@ -20,7 +20,7 @@ bool listing_format_parse(const char *name, enum listing_format *format);
 
 enum listing_style {
     LISTING_VALUE,
-    LISTING_SECONDS, /* 1 decimal */
+    LISTING_SECONDS, /* 2 or 3 digits */
     LISTING_TIME,    /* UTC milliseconds, shown in local time */
 };
 
@@ -55,7 +55,8 @@ json_t *listing_rows(const struct listing *listing, const json_t *rows);
 
 /* The value at a path; borrowed, NULL: none. */
 const json_t *listing_value(const json_t *row, const char *path);
-/* A value for people; control characters become '?', so that no worker's error can steer a terminal. */
+/* A value for people; {"mean","sd"} is written 0.97 Â± 0.01; control characters become '?', so that no
+ * worker's error can steer a terminal. */
 void listing_append(struct text *text, const json_t *value, enum listing_style style);
 
 /* Columns of a terminal that `size` bytes of UTF-8 take. */

@@ -50,7 +50,7 @@ static void test_alignment(void **state)
                  0,
                  "rank        lr  name      seconds\n"
                  "   1  0.123457  caf\xc3\xa9          1.3\n"
-                 "  10     1e-07  \xe6\x9c\xac\xe6\x9c\xac\xe6\x9c\xac      100.0\n"
+                 "  10     1e-07  \xe6\x9c\xac\xe6\x9c\xac\xe6\x9c\xac        100\n"
                  "   -         -  x?[2J y  Infinity\n",
                  0);
     listing_release(&listing);
@@ -147,6 +147,25 @@ static void test_text_width(void **state)
     }
 }
 
+static void test_scores(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"{\"mean\": 0.97222222, \"sd\": 0.0031234}", "0.972222 \xc2\xb1 0.0031"},
+        {"{\"mean\": 2, \"sd\": 0.0}", "2"},
+        {"{\"means\": 2}", "{\"means\":2}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct text text;
+        json_t *value = parse(cases[i][0]);
+        text_init(&text);
+        listing_append(&text, value, LISTING_VALUE);
+        assert_string_equal(text.data, cases[i][1]);
+        text_release(&text);
+        json_decref(value);
+    }
+}
+
 static void test_formats(void **state)
 {
     (void)state;
@@ -162,7 +181,7 @@ int main(void)
         cmocka_unit_test(test_alignment),        cmocka_unit_test(test_width),
         cmocka_unit_test(test_columns_left_out), cmocka_unit_test(test_csv),
         cmocka_unit_test(test_no_rows),          cmocka_unit_test(test_text_width),
-        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_scores),           cmocka_unit_test(test_formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

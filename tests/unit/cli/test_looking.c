@@ -106,7 +106,7 @@ static void test_leaderboard(void **state)
                         "rank  trial  accuracy  resource  state           learning_rate  seconds  worker\n"
                         "   1      1       0.5         3  completed                 0.1      1.5  node1\n"
                         "   2      2       0.3         3  completed                 0.2      1.5  node1\n"
-                        "   -      3         -         1  failed/crashed            0.3      0.2  node2\n");
+                        "   -      3         -         1  failed/crashed            0.3     0.25  node2\n");
     assert_int_equal(run(fixture, command_leaderboard, "digits|--top|1|--format|csv"), EXIT_DONE);
     assert_string_equal(
         out, "rank,sweep,trial,state,reason,objective,resource,parameters.fixed,parameters.learning_rate,"
