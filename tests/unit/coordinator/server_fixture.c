@@ -274,3 +274,21 @@ void finish_trial(struct server_fixture *fixture, int64_t trial, int64_t attempt
     assert_int_equal(acknowledge.sequence, sequence + 1);
     message_release(&acknowledge);
 }
+
+void join_sweep(struct server_fixture *fixture)
+{
+    worker_connect(fixture, fixture->address);
+    say_hello(fixture, NULL, 0);
+    hear_and_forget(fixture, MESSAGE_WELCOME);
+}
+
+void run_to_the_end(struct server_fixture *fixture, int64_t first, int64_t last)
+{
+    for (int64_t trial = first; trial <= last; trial++) {
+        assert_int_equal(begin_trial(fixture), trial);
+        finish_trial(fixture, trial, 1, 1);
+    }
+    hear_and_forget(fixture, MESSAGE_DRAIN);
+    say(fixture, MESSAGE_BYE);
+    assert_int_equal(server_join(fixture), 0);
+}

@@ -57,9 +57,15 @@ void hear(struct server_fixture *fixture, enum message_type type, struct message
 void hear_and_forget(struct server_fixture *fixture, enum message_type type);
 /* Nothing comes for so long. */
 void hear_nothing(struct server_fixture *fixture, int milliseconds);
-/* hello, ready, and the assignment that comes. */
+/* ready, and the assignment that comes; returns the trial. */
 int64_t begin_trial(struct server_fixture *fixture);
 /* Reports and ends a trial of one epoch; both acknowledged. */
 void finish_trial(struct server_fixture *fixture, int64_t trial, int64_t attempt, int64_t sequence);
+
+/* Connects by ipc; hello and welcome. */
+void join_sweep(struct server_fixture *fixture);
+/* Does all trials from `first` to `last`, which is the sweep's last, and leaves when told; server_run gives
+ * 0. */
+void run_to_the_end(struct server_fixture *fixture, int64_t first, int64_t last);
 
 #endif
