@@ -184,9 +184,7 @@ static enum shape named_shape(struct draft *draft, const struct node *node)
         }
     }
     const char *key = draft_key(draft, "distribution");
-    if (node->kind == NODE_STRING && word_is_in(name, later_distributions)) {
-        problem_later(draft->reader, node, key, name, distribution_names);
-    } else if (node->kind == NODE_STRING && has(draft, "values") && !has(draft, "probabilities")) {
+    if (node->kind == NODE_STRING && has(draft, "values") && !has(draft, "probabilities")) {
         /* W&B only warns of it, and the values leave one meaning. */
         note_at(draft->reader, node, key, "\"%.40s\" is no distribution; the values are drawn as categorical",
                 name);
@@ -237,6 +235,14 @@ static bool check_map(struct draft *draft)
             draft->reader, map, draft->key,
             "nested parameters are not available in this version, accepted dotted names, such as %s.NAME",
             draft->parameter->name);
+        return false;
+    }
+    const struct node *distribution = node_find(map, "distribution");
+    if (distribution && distribution->kind == NODE_STRING &&
+        word_is_in(distribution->text, later_distributions)) {
+        /* its own keys would only be noise */
+        problem_later(draft->reader, distribution, draft_key(draft, "distribution"), distribution->text,
+                      distribution_names);
         return false;
     }
     size_t before = draft->reader->problem_count;

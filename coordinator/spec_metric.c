@@ -1,6 +1,7 @@
 /* `metric`: what trials are ranked by. */
 #include "coordinator/spec_reader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,31 @@ static void copy(struct reader *reader, char **target, const char *text)
     reader->failed = reader->failed || !*target;
 }
 
+/* val_acc, accuracy, valid-loss: the end of the name under our prefix; NULL: nothing near. */
+static const char *nearest_metric(const char *name, const char *const *names)
+{
+    char candidate[100];
+    const char *end = strpbrk(name, "_-/");
+    const char *nearest = nearest_word(name, names);
+    if (nearest) {
+        return nearest;
+    }
+    end = end && strncmp(name, "val", 3) == 0 ? end + 1 : name;
+    snprintf(candidate, sizeof candidate, "validation_%.60s", strcmp(end, "acc") == 0 ? "accuracy" : end);
+    return nearest_word(candidate, names);
+}
+
+static void problem_metric(struct reader *reader, const struct node *node, const char *name)
+{
+    struct text text;
+    const char *nearest = nearest_metric(name, reader->options->metric_names);
+    text_init(&text);
+    words_join(&text, reader->options->metric_names);
+    problem_found(reader, node, "metric.name", "%s%s%s%s", text.data ? text.data : "",
+                  nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
+    text_release(&text);
+}
+
 static void read_metric_name(struct reader *reader, const struct node *metric)
 {
     const char *const *names = reader->options->metric_names;
@@ -39,7 +65,7 @@ static void read_metric_name(struct reader *reader, const struct node *metric)
         return;
     }
     if (names && !word_is_in(name, names)) {
-        problem_word(reader, node, "metric.name", name, names);
+        problem_metric(reader, node, name);
         return;
     }
     if (name[0] == '\0') {

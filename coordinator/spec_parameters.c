@@ -38,16 +38,23 @@ static void problem_name(struct reader *reader, const struct node *key)
     }
     const char *ours = synonym(key->text);
     const char *nearest = ours && word_is_in(ours, names) ? ours : nearest_word(key->text, names);
+    /* The names are listed once; a file with one foreign name has more of them. */
     struct text text;
     text_init(&text);
-    words_join(&text, names);
+    if (reader->names_listed) {
+        text_append(&text, "one of the names above");
+    } else {
+        words_join(&text, names);
+    }
+    reader->names_listed = true;
+    const char *accepted = text.data ? text.data : "nothing";
     if (setting) {
         problem_at(reader, key, "parameters", "%s cannot be searched (set it under train:), accepted %s",
-                   key->text, text.data ? text.data : "nothing");
+                   key->text, accepted);
     } else {
         problem_at(reader, key, "parameters", "found \"%.60s\", which is no train setting, accepted %s%s%s%s",
-                   key->text, text.data ? text.data : "nothing", nearest ? " (did you mean " : "",
-                   nearest ? nearest : "", nearest ? "?)" : "");
+                   key->text, accepted, nearest ? " (did you mean " : "", nearest ? nearest : "",
+                   nearest ? "?)" : "");
     }
     text_release(&text);
     free(names);

@@ -26,6 +26,7 @@ struct reader {
     size_t problem_count, dropped_count;
     unsigned forms_noted; /* a bit for each node_form */
     bool restoring;       /* from the store: files need not be there, nothing is noted */
+    bool names_listed;    /* the names of settings stand in a problem */
     bool failed;          /* no memory */
 };
 

@@ -88,6 +88,12 @@ static const struct {
      "5:16: metric.name: found \"validation_loss \", accepted train_loss, validation_loss or "
      "validation_accuracy "
      "(did you mean validation_loss?)"},
+    {HEAD PARAMETER "metric: {name: val_acc}\n", "5:16: metric.name: found \"val_acc\", accepted train_loss, "
+                                                 "validation_loss or validation_accuracy (did you mean "
+                                                 "validation_accuracy?)"},
+    {HEAD PARAMETER "metric: {name: loss}\n", "5:16: metric.name: found \"loss\", accepted train_loss, "
+                                              "validation_loss or validation_accuracy (did you mean "
+                                              "validation_loss?)"},
     {HEAD PARAMETER "metric: {name: validation_loss, goal: minimise}\n",
      "5:39: metric.goal: found \"minimise\", accepted minimize or maximize (did you mean minimize?)"},
     {HEAD PARAMETER "metric: {name: validation_loss, gaol: minimize}\n",
@@ -189,6 +195,9 @@ static const struct {
      "4:27: parameters.dropout.distribution: found \"unifrom\", accepted " DISTRIBUTIONS
      " (did you mean uniform?)"},
     {DROPOUT "{distribution: q_uniform, min: 0.0, max: 0.5}\n",
+     "4:27: parameters.dropout.distribution: found \"q_uniform\", which is not available in this version, "
+     "accepted " DISTRIBUTIONS},
+    {DROPOUT "{distribution: q_uniform, min: 0.0, max: 0.5, q: 0.1}\n",
      "4:27: parameters.dropout.distribution: found \"q_uniform\", which is not available in this version, "
      "accepted " DISTRIBUTIONS},
     {DROPOUT "{distribution: constant}\n",
@@ -373,6 +382,20 @@ static void test_all_errors_at_once_in_order(void **state)
     free(problems);
 }
 
+static void test_names_are_listed_once(void **state)
+{
+    struct spec spec;
+    char *problems = NULL;
+    (void)state;
+    assert_int_equal(fixture_parse(&spec, HEAD "parameters:\n  lr: {value: 1}\n  layer_size: {value: 1}\n",
+                                   NULL, &problems),
+                     -1);
+    assert_non_null(strstr(problems, "accepted " SEARCHABLE " (did you mean learning_rate?)"));
+    assert_non_null(
+        strstr(problems, "found \"layer_size\", which is no train setting, accepted one of the names above"));
+    free(problems);
+}
+
 static void test_a_flood_of_errors_is_counted(void **state)
 {
     char text[8000] = HEAD "parameters:\n  dropout:\n    values:\n";
@@ -435,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_error),
         cmocka_unit_test(test_all_errors_at_once_in_order),
+        cmocka_unit_test(test_names_are_listed_once),
         cmocka_unit_test(test_a_flood_of_errors_is_counted),
         cmocka_unit_test(test_override_errors_name_the_option),
         cmocka_unit_test(test_a_missing_file_is_wrong_usage),
