@@ -1,12 +1,14 @@
 /* The shim: every file wraps one of the default VFS; a call may be failed before it gets there. */
 #include "tests/support/vfs.h"
 
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct test_vfs {
     sqlite3_vfs vfs; /* first: SQLite gives us a pointer to it */
@@ -35,6 +37,9 @@ static bool strikes(struct test_vfs *vfs, enum test_vfs_call call)
     long seen = atomic_fetch_add(&vfs->seen, 1) + 1;
     bool strike = seen == nth || (vfs->stays && seen > nth);
     atomic_fetch_add(&vfs->failures, strike);
+    if (strike && vfs->fault == TEST_VFS_FAULT_KILL && call != TEST_VFS_WRITE) {
+        kill(getpid(), SIGKILL);
+    }
     return strike;
 }
 
@@ -70,6 +75,9 @@ static int shim_write(sqlite3_file *file, const void *bytes, int count, sqlite3_
 {
     if (strikes(shim(file)->vfs, TEST_VFS_WRITE)) {
         real(file)->pMethods->xWrite(real(file), bytes, count / 2, offset);
+        if (shim(file)->vfs->fault == TEST_VFS_FAULT_KILL) {
+            kill(getpid(), SIGKILL);
+        }
         return fault_code(shim(file)->vfs, SQLITE_IOERR_WRITE);
     }
     return real(file)->pMethods->xWrite(real(file), bytes, count, offset);

@@ -22,6 +22,7 @@ enum test_vfs_call {
 enum test_vfs_fault {
     TEST_VFS_FAULT_IO,   /* SQLITE_IOERR_* of the call */
     TEST_VFS_FAULT_FULL, /* SQLITE_FULL, after half of the bytes were written */
+    TEST_VFS_FAULT_KILL, /* the process is killed there, as by kill -9; a write is half done */
 };
 
 struct test_vfs;
