@@ -179,6 +179,18 @@ static void report_apply(struct engine *engine, struct trial *trial, int64_t num
         trial_curve_add(engine, trial, number, reported->resource, reported->metrics);
 }
 
+/* Values that the worker derived become part of the trial; the refit keeps all it was told. */
+static void details_take(struct engine *engine, struct trial *trial, const struct message *message)
+{
+    json_t *details =
+        trial->record.is_final ? message->details : json_object_get(message->details, "derived");
+    if (!details)
+        return;
+    json_decref(trial->record.derived);
+    trial->record.derived = json_incref(details);
+    engine_mark_trial(engine, trial);
+}
+
 void attempt_report(struct engine *engine, struct worker *worker, const struct message *message)
 {
     struct trial *trial;
@@ -196,6 +208,8 @@ void attempt_report(struct engine *engine, struct worker *worker, const struct m
         engine_mark_attempt(engine, trial, message->attempt);
         if (open) {
             trial->seen = true;
+            if (!trial->record.is_final)
+                details_take(engine, trial, message);
             if (attempt->last_sequence == 1)
                 metric_warn(engine, trial, attempt, message);
             engine_mark_trial(engine, trial);
@@ -204,18 +218,6 @@ void attempt_report(struct engine *engine, struct worker *worker, const struct m
         }
     }
     attempt_acknowledge(engine, worker, trial, message->attempt);
-}
-
-/* Values that the worker derived become part of the trial; the refit keeps all it was told. */
-static void details_take(struct engine *engine, struct trial *trial, const struct message *message)
-{
-    json_t *details =
-        trial->record.is_final ? message->details : json_object_get(message->details, "derived");
-    if (!details)
-        return;
-    json_decref(trial->record.derived);
-    trial->record.derived = json_incref(details);
-    engine_mark_trial(engine, trial);
 }
 
 static void ended_apply(struct engine *engine, struct trial *trial, int64_t number,

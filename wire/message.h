@@ -137,7 +137,7 @@ struct message {
     char *error;     /* ended: what went wrong with the end of stderr; error: the text; answer: the refusal or
                         NULL */
     char *device;    /* ended, report: what made the results, "cpu/avx512_core" */
-    json_t *details; /* ended: facts for the record (derived values, final metrics, ...) */
+    json_t *details; /* report, ended: facts for the record (derived values, final metrics, ...) */
     enum action action; /* acknowledge */
     int64_t until;      /* acknowledge */
 

@@ -129,6 +129,8 @@ static const struct field report_fields[] = {
      .help = "in order of resource",
      LIST(reports, report_count, reports)},
     DEVICE,
+    {"details", FIELD_OBJECT, OPTIONAL, AT(details), 0, NULL,
+     "with the first report of an attempt: `derived` values for the trial's record"},
     END,
 };
 

@@ -74,6 +74,7 @@ struct agent *agent_create(const struct agent_settings *settings, struct error *
     agent->scratch.lock_fd = -1;
     agent->wait_seconds = settings->wait_seconds;
     agent->reconnect_seconds = settings->reconnect_seconds;
+    agent->stop_seconds = settings->stop_seconds > 0 ? settings->stop_seconds : STOP_SECONDS;
     agent->stay = settings->stay;
     agent->log = settings->log;
     random_hex(agent->session, (SESSION_SIZE - 1) / 2);
@@ -115,7 +116,8 @@ static void stop_step(struct agent *agent)
     if (agent->stop_level >= 2 || (agent->stop_level == 1 && !agent->ever_welcomed)) {
         agent_finish(agent, 1);
     } else if (agent->stop_level == 1 && !agent->interrupting) {
-        log_info(agent->log, "", "asked to stop: checkpointing and handing back, at most %d s", STOP_SECONDS);
+        log_info(agent->log, "", "asked to stop: checkpointing and handing back, at most %g s",
+                 agent->stop_seconds);
         agent_interrupt(agent);
     }
 }

@@ -241,6 +241,8 @@ void attempt_take_report(struct agent *agent, struct attempt *attempt, json_t *l
     message.reports[0].resource = json_get_integer(line, "resource", attempt->resource + 1);
     message.reports[0].metrics = json_incref(metrics);
     message.reports[0].seconds = json_get_number(line, "seconds", 0);
+    json_t *details = json_object_get(line, "details");
+    message.details = json_is_object(details) ? json_incref(details) : NULL;
     attempt->resource = message.reports[0].resource;
     attempt_append(agent, attempt, &message);
     attempt->last_report = attempt->outbox.last;

@@ -27,8 +27,8 @@
 
 #include <signal.h>
 
-#define STOP_SECONDS 25      /* from the wish to stop until the end, at most */
-#define STOP_KILL_SECONDS 22 /* runners that have not come to an epoch's end by then are ended */
+#define STOP_SECONDS 25      /* unless the settings say otherwise */
+#define STOP_KILL_SHARE 0.88 /* of it; runners that have not come to an epoch's end by then are ended */
 #define HELLO_REPEAT_NS (2 * NS_PER_SECOND)
 #define AGENT_WAKE_EVENT UINT64_MAX /* epoll data of wake_fd */
 #define EARLY_DEATHS_LIMIT 3        /* runners that die before they are ready, in a row on one slot */
@@ -93,7 +93,7 @@ struct ended_attempt {
 struct agent {
     char *endpoint_address, *name, *program, *server_key; /* server_key NULL: none */
     char host[256];
-    double wait_seconds, reconnect_seconds;
+    double wait_seconds, reconnect_seconds, stop_seconds;
     bool stay;
     const struct log *log;
 

@@ -420,16 +420,16 @@ static void leave_step(struct agent *agent)
         running = running || agent->attempts[i]->state != ATTEMPT_ENDED;
     }
     if (!running && agent->stop_ns == 0) {
-        agent->stop_ns = agent->now_ns; /* only answers are missing: they too get STOP_SECONDS */
+        agent->stop_ns = agent->now_ns; /* only answers are missing: they too get that long */
     }
-    int64_t passed = agent->stop_ns ? agent->now_ns - agent->stop_ns : 0;
+    double passed = agent->stop_ns ? (double)(agent->now_ns - agent->stop_ns) / NS_PER_SECOND : 0;
     if (agent->attempt_count == 0) {
         leave(agent, "drained");
-    } else if (passed >= STOP_SECONDS * NS_PER_SECOND) {
+    } else if (passed >= agent->stop_seconds) {
         log_warning(agent->log, "", "leaving with %zu attempts not handed back in time",
                     agent->attempt_count);
         leave(agent, "time is up");
-    } else if (agent->interrupting && passed >= STOP_KILL_SECONDS * NS_PER_SECOND) {
+    } else if (agent->interrupting && passed >= STOP_KILL_SHARE * agent->stop_seconds) {
         end_the_slow(agent);
     }
 }

@@ -13,7 +13,8 @@
  * -> agent
  *   {"type":"idle","device":"cpu/avx512_core"}          once, when the sweep is loaded; later an `ended` says
  * the same
- *   {"type":"report","trial":3,"attempt":1,"resource":1,"metrics":{},"seconds":0.01}
+ *   {"type":"report","trial":3,"attempt":1,"resource":1,"metrics":{},"seconds":0.01,
+ *    "details":{"derived":{}} with the first of an attempt}
  *   {"type":"ended","trial":3,"attempt":1,"outcome":"finished|paused|stopped|interrupted|diverged|out_of_memory|invalid|crashed",
  *    "resource":9,"checkpoint":"/path or null","error":"... or null","details":{"derived":{},...}}
  * The runner exits when the link closes. Lines are at most 16 MiB. */

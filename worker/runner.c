@@ -30,11 +30,13 @@ static void runner_send(struct runner *runner, json_t *line)
     json_decref(line);
 }
 
-void runner_send_report(struct runner *runner, int64_t resource, json_t *metrics, double seconds)
+void runner_send_report(struct runner *runner, int64_t resource, json_t *metrics, double seconds,
+                        json_t *details)
 {
-    runner_send(runner, json_pack("{s:s,s:I,s:I,s:I,s:O,s:f}", "type", "report", "trial",
+    runner_send(runner, json_pack("{s:s,s:I,s:I,s:I,s:O,s:f,s:o*}", "type", "report", "trial",
                                   (json_int_t)runner->run.trial, "attempt", (json_int_t)runner->run.attempt,
-                                  "resource", (json_int_t)resource, "metrics", metrics, "seconds", seconds));
+                                  "resource", (json_int_t)resource, "metrics", metrics, "seconds", seconds,
+                                  "details", details));
 }
 
 void runner_send_ended(struct runner *runner, const char *outcome, int64_t resource, bool saved,

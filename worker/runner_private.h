@@ -34,7 +34,9 @@ struct runner {
 
 /* Takes what the agent has sent since, without waiting: a higher until, stop. */
 void runner_poll(struct runner *runner);
-void runner_send_report(struct runner *runner, int64_t resource, json_t *metrics, double seconds);
+/* Steals details (may be NULL). */
+void runner_send_report(struct runner *runner, int64_t resource, json_t *metrics, double seconds,
+                        json_t *details);
 /* Says how the run ended. `saved`: its checkpoint is at run.save. Steals details (may be NULL). */
 void runner_send_ended(struct runner *runner, const char *outcome, int64_t resource, bool saved,
                        const struct error *reason, json_t *details);

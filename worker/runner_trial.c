@@ -80,7 +80,10 @@ static int trial_epoch(struct runner *runner, struct error *err)
     }
     double seconds = (double)(clock_now().monotonic_ns - begin) / NS_PER_SECOND;
     trial_track_best(runner, metrics);
-    runner_send_report(runner, trainer_resource(runner->trainer), metrics, seconds);
+    int64_t resource = trainer_resource(runner->trainer);
+    /* With the first report already: a trial may be judged on it and never be heard of again. */
+    json_t *details = resource == runner->run.start + 1 ? trial_details(runner) : NULL;
+    runner_send_report(runner, resource, metrics, seconds, details);
     json_decref(metrics);
     return diverged ? 0 : 1;
 }

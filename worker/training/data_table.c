@@ -219,12 +219,22 @@ static int run_parser(struct parse *parse, const char *bytes, size_t size, struc
     return 0;
 }
 
+/* About as many rows as there are lines like the first one: memory that is never touched costs nothing,
+ * growing does. */
+static int64_t guess_rows(const char *bytes, size_t size)
+{
+    const char *end = memchr(bytes, '\n', size);
+    size_t line = end ? (size_t)(end - bytes) + 1 : size;
+    size_t rows = size / (line / 2 + 1) + 16; /* names are longer than numbers */
+    return rows < (1 << 20) ? (int64_t)rows : 1 << 20;
+}
+
 int table_parse(struct table *table, char *bytes, size_t size, const char *label, char delimiter,
                 const struct cell_rules *rules, struct error *err)
 {
     memset(table, 0, sizeof *table);
     table->label = label;
-    table->capacity = 256;
+    table->capacity = guess_rows(bytes, size);
     table->line = malloc((size_t)table->capacity * sizeof *table->line);
     if (!table->line)
         return error_set(err, ERROR_MEMORY, "%s: no memory to hold the table", label);
