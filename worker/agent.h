@@ -20,6 +20,7 @@ struct agent_settings {
     const struct security *security; /* NULL: insecure or ipc */
     double wait_seconds;             /* 60: for the first connection */
     double reconnect_seconds;        /* 3600 */
+    double stop_seconds;             /* from the wish to stop until it leaves, at most; 0: 25 */
     bool stay;
     const struct log *log;
 };

@@ -1,6 +1,6 @@
 /* Two programs in one, so that tests of the agent need no trainer:
  *
- *   fake_worker ENDPOINT DEVICES FOLDER [stay] [wait=S] [reconnect=S] [name=N]   a worker with the real agent
+ *   fake_worker ENDPOINT DEVICES FOLDER [stay] [wait=S] [reconnect=S] [stop=S]   a worker with the real agent
  *   fake_worker runner DEVICE                                    its child: speaks the link and obeys the
  * parameters: epochs (default 9: finishes there), delay_ms (between epochs, listening), crash_at, exit_at,
  * hang_at, die_at (SIGKILL), junk_at, diverge_at, nan, chatter (prints that many bytes each epoch)
@@ -228,6 +228,8 @@ static int fake_worker(int argc, char **argv)
             settings.wait_seconds = atof(argv[i] + 5);
         } else if (strncmp(argv[i], "reconnect=", 10) == 0) {
             settings.reconnect_seconds = atof(argv[i] + 10);
+        } else if (strncmp(argv[i], "stop=", 5) == 0) {
+            settings.stop_seconds = atof(argv[i] + 5);
         }
     }
     the_agent = length > 0 ? agent_create(&settings, &err) : NULL;

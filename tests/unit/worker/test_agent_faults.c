@@ -244,6 +244,34 @@ static void test_a_second_signal_ends_at_once(void **state)
     expect_none_left(coordinator, 0);
 }
 
+static void test_an_endless_epoch_is_handed_back_as_it_came(void **state)
+{
+    struct fake_coordinator *coordinator = *state;
+    coordinator_start_worker(coordinator, "cpu:1", (const char *const[]){"stop=1", NULL});
+    coordinator_join(coordinator, 1);
+    coordinator_assign(coordinator, 0, 1, 1, "{\"hang_at\": 3}", 0, 9, NULL);
+    coordinator_expect_reports(coordinator, 1, 1, 1, 2);
+    kill(coordinator->worker, SIGTERM);
+    coordinator_expect_ended(coordinator, 1, 1, 3, OUTCOME_INTERRUPTED, NULL);
+    coordinator_expect_only(coordinator, MESSAGE_BYE);
+    assert_int_equal(coordinator_await_worker(coordinator, NULL), 130);
+}
+
+static void test_nobody_takes_it_back(void **state)
+{
+    struct fake_coordinator *coordinator = *state;
+    coordinator_start_worker(coordinator, "cpu:1", (const char *const[]){"stop=1", NULL});
+    coordinator_join(coordinator, 1);
+    coordinator_assign(coordinator, 0, 1, 1, "{\"hang_at\": 3}", 0, 9, NULL);
+    coordinator_expect_reports(coordinator, 1, 1, 1, 2);
+    coordinator_vanish(coordinator);
+    int64_t begin = clock_now().monotonic_ns;
+    kill(coordinator->worker, SIGTERM);
+    assert_int_equal(coordinator_await_worker(coordinator, NULL), 130);
+    assert_true(clock_now().monotonic_ns - begin < 5 * NS_PER_SECOND);
+    coordinator_return(coordinator);
+}
+
 static void test_kill_9_leaves_no_orphans(void **state)
 {
     struct fake_coordinator *coordinator = *state;
@@ -338,6 +366,8 @@ int main(void)
         STORY(test_a_signal_hands_back),
         STORY(test_a_signal_at_a_rung_waits_for_the_answer),
         STORY(test_a_second_signal_ends_at_once),
+        STORY(test_an_endless_epoch_is_handed_back_as_it_came),
+        STORY(test_nobody_takes_it_back),
         STORY(test_kill_9_leaves_no_orphans),
         STORY(test_nobody_answers),
         STORY(test_the_coordinator_never_comes_back),
