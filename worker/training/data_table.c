@@ -223,6 +223,10 @@ static int run_parser(struct parse *parse, const char *bytes, size_t size, struc
  * growing does. */
 static int64_t guess_rows(const char *bytes, size_t size)
 {
+    while (size && (*bytes == '\n' || *bytes == '\r')) {
+        bytes++;
+        size--;
+    }
     const char *end = memchr(bytes, '\n', size);
     size_t line = end ? (size_t)(end - bytes) + 1 : size;
     size_t rows = size / (line / 2 + 1) + 16; /* names are longer than numbers */
