@@ -41,10 +41,12 @@ enum device_activation {
     DEVICE_GELU, /* tanh form: x / (1 + exp(-2 sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks & Gimpel 2016) */
 };
 
-/* Which random numbers dropout draws in a step; one per lane. `stream` tells a step's layers apart. Element e
- * = (first_row + row) * columns + column is dropped if word (e % 64) / 16 of the Philox block with key `key`
- * and counter {16 (e / 64) + e % 16, 0, step, stream} is below probability * 2^32: a function of the position
- * in the effective batch, whatever the micro batch. */
+/* Which random numbers dropout draws in a step; one per lane. `stream` tells a step's layers apart. Element
+ * e = (first_row + row) * columns + column, with r = e % 128, is dropped if a half of a Philox word is below
+ * t = round(probability * 2^16): the word r / 32 of the block with key `key` and counter {16 (e / 128) + r %
+ * 16, 0, step, stream}, its low half if r / 16 is even, else its high half. That is a function of the
+ * position in the effective batch, whatever the micro batch. What is kept is divided by the probability there
+ * is, 1 - t / 2^16. */
 struct dropout_draw {
     uint64_t key;
     uint32_t step;
@@ -101,7 +103,7 @@ struct device_operations {
                                        const real *x, const real *dy, int64_t rows, int64_t inputs,
                                        int64_t outputs, bool accumulate);
 
-    /* mask (rows, columns) = 0 or 1/(1-p), y = y * mask. draws: one per lane, on the host. */
+    /* mask (rows, columns) = 0 or 1 / (1 - t / 2^16), y = y * mask. draws: one per lane, on the host. */
     void (*dropout)(struct device *device, struct lanes lanes, real *y, real *mask, int64_t first_row,
                     int64_t rows, int64_t columns, uint32_t stream, const struct dropout_draw *draws);
     /* gradient (count) = gradient * mask * f'; mask may be NULL (no dropout). `saved`: for relu the layer's

@@ -1,12 +1,14 @@
 /* Dropout: Philox 4x32-10 (Salmon et al., SC'11) for 16 counters at a time. */
 #include "kernels/cpu/loops_internal.h"
 
+#include <math.h>
+
 #ifdef __AVX512F__
 #include <immintrin.h>
 #endif
-#include <string.h>
 
-#define GROUP (4 * WIDTH) /* elements of 16 blocks */
+#define WORDS (4 * WIDTH) /* of 16 blocks */
+#define GROUP (2 * WORDS) /* elements: each takes half a word */
 
 /* philox_group: word[16 w + i] = word w of the block with counter {first + i, 0, step, stream}. A round is
  *   c0, c1, c2, c3 = high(c2 M1) ^ c1 ^ k0, low(c2 M1), high(c0 M0) ^ c3 ^ k1, low(c0 M0). */
@@ -39,14 +41,14 @@ static void philox_eight(uint32_t *word, uint32_t first, uint32_t stream, const 
     _mm256_storeu_si256((__m256i *)(word + 3 * WIDTH), _mm512_cvtepi64_epi32(c3));
 }
 
-static void philox_group(uint32_t word[GROUP], uint32_t first, uint32_t stream,
+static void philox_group(uint32_t word[WORDS], uint32_t first, uint32_t stream,
                          const struct dropout_draw *draw)
 {
     philox_eight(word, first, stream, draw);
     philox_eight(word + 8, first + 8, stream, draw);
 }
 #else
-static void philox_group(uint32_t word[GROUP], uint32_t first, uint32_t stream,
+static void philox_group(uint32_t word[WORDS], uint32_t first, uint32_t stream,
                          const struct dropout_draw *draw)
 {
     uint32_t k0 = (uint32_t)draw->key, k1 = (uint32_t)(draw->key >> 32);
@@ -69,30 +71,40 @@ static void philox_group(uint32_t word[GROUP], uint32_t first, uint32_t stream,
 }
 #endif
 
-static void group_factors(real factor[GROUP], const uint32_t word[GROUP], uint32_t threshold, real kept)
+static void group_factors(real factor[GROUP], const uint32_t word[WORDS], uint32_t threshold, real kept)
 {
-    for (int i = 0; i < GROUP; i++)
-        factor[i] = word[i] < threshold ? 0 : kept;
+    for (int w = 0; w < WORDS; w += WIDTH)
+        for (int i = 0; i < WIDTH; i++) {
+            factor[2 * w + i] = (word[w + i] & 0xffff) < threshold ? 0 : kept;
+            factor[2 * w + WIDTH + i] = word[w + i] >> 16 < threshold ? 0 : kept;
+        }
 }
 
-void LOOPS(dropout)(real *restrict y, real *restrict mask, int64_t first, int64_t count, uint32_t stream,
+static void apply(real *restrict y, real *restrict mask, const real *restrict factor, int64_t size)
+{
+    for (int64_t i = 0; i < size; i++) {
+        mask[i] = factor[i];
+        y[i] *= factor[i];
+    }
+}
+
+void LOOPS(dropout)(real *y, real *mask, int64_t first, int64_t count, uint32_t stream,
                     const struct dropout_draw *draw)
 {
-    uint32_t threshold = (uint32_t)(draw->probability * 4294967296.0);
-    real kept = (real)(1 / (1 - draw->probability));
+    uint32_t threshold = (uint32_t)fmin(draw->probability * 65536 + 0.5, 65535);
+    real kept =
+        (real)(65536.0 / (65536.0 - threshold)); /* of the probability there is, so that the mean is kept */
     int64_t done = 0;
 
     while (done < count) {
         int64_t group = (first + done) / GROUP, offset = (first + done) % GROUP;
         int64_t size = GROUP - offset < count - done ? GROUP - offset : count - done;
-        uint32_t word[GROUP];
+        uint32_t word[WORDS];
         real factor[GROUP];
 
         philox_group(word, (uint32_t)(group * WIDTH), stream, draw);
         group_factors(factor, word, threshold, kept);
-        memcpy(mask + done, factor + offset, (size_t)size * sizeof(real));
+        apply(y + done, mask + done, factor + offset, size);
         done += size;
     }
-    for (int64_t i = 0; i < count; i++)
-        y[i] *= mask[i];
 }

@@ -129,17 +129,20 @@ static void check_column_sums(void)
     }
 }
 
-/* Word (e % 64) / 16 of block 16 (e / 64) + e % 16, as device.h says. */
+/* As device.h says. */
 static bool is_dropped(int64_t e, uint32_t stream, const struct dropout_draw *draw)
 {
-    struct philox block = philox4x32(draw->key, (uint32_t)(e / 64 * 16 + e % 16), 0, draw->step, stream);
-    return block.word[e % 64 / 16] < (uint32_t)(draw->probability * 4294967296.0);
+    int64_t r = e % 128;
+    struct philox block = philox4x32(draw->key, (uint32_t)(e / 128 * 16 + r % 16), 0, draw->step, stream);
+    uint32_t word = block.word[r / 32], half = r / 16 % 2 ? word >> 16 : word & 0xffff;
+
+    return half < (uint32_t)round(draw->probability * 65536);
 }
 
 static void check_dropout(void)
 {
     const struct dropout_draw draw = {.key = 0xfedcba9876543210, .step = 17, .probability = 0.3};
-    const int64_t firsts[] = {0, 1, 63, 64, 1000, 131071};
+    const int64_t firsts[] = {0, 1, 63, 64, 127, 128, 1000, 131071};
     real y[LONGEST], mask[LONGEST];
 
     for (size_t f = 0; f < sizeof(firsts) / sizeof(*firsts); f++)
@@ -147,7 +150,8 @@ static void check_dropout(void)
             fill(y, count, 0, 1);
             loops->dropout(y, mask, firsts[f], count, 5, &draw);
             for (int64_t i = 0; i < count; i++) {
-                double factor = is_dropped(firsts[f] + i, 5, &draw) ? 0 : 1 / 0.7;
+                double factor =
+                    is_dropped(firsts[f] + i, 5, &draw) ? 0 : 65536 / (65536 - round(0.3 * 65536));
                 assert_near(mask[i], factor, 1e-7, "mask", i);
                 assert_near(y[i], value((uint32_t)i, 1) * factor, 1e-6, "dropped", i);
             }
@@ -158,7 +162,7 @@ static void check_dropout(void)
 static void check_dropout_mean(void)
 {
     enum { COUNT = 200000 };
-    const double probabilities[] = {0, 0.1, 0.5, 0.9};
+    const double probabilities[] = {0, 0.1, 0.5, 0.9999999};
     real *y = malloc(COUNT * sizeof(*y)), *mask = malloc(COUNT * sizeof(*mask));
 
     assert_true(y && mask);
