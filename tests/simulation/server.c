@@ -38,6 +38,7 @@ static void server_crash(struct simulation *simulation, int64_t down_ns)
     server->interrupt_due = false;
     server->busy_until_ns = 0;
     server->incarnation++;
+    server->command_due = 0;
     simulation_schedule(simulation, &(struct happening){.time_ns = simulation->now_ns + down_ns,
                                                         .type = HAPPENS_SERVER_START});
 }
@@ -51,6 +52,8 @@ static void send_all(struct simulation *simulation, size_t limit)
 {
     struct effects *effects = &simulation->server.effects;
     for (size_t i = 0; i < effects->message_count && i < limit; i++) {
+        if (effects->messages[i].message.type == MESSAGE_ANSWER)
+            continue; /* the operator sees by the store what became of it */
         struct packet *packet = packet_new(simulation, &effects->messages[i].message);
         network_to_worker(simulation, effects->messages[i].peer, packet);
         packet_release(packet);
@@ -191,6 +194,43 @@ void server_interrupt(struct simulation *simulation)
     turn_schedule(simulation, simulation->server.leave_by_ns);
 }
 
+void server_pause(struct simulation *simulation)
+{
+    simulation->server.command_due = MESSAGE_PAUSE;
+    turn_schedule(simulation, simulation->now_ns);
+    simulation_schedule(
+        simulation, &(struct happening){
+                        .time_ns = simulation->now_ns + simulation_between(simulation, SECOND, 8 * SECOND),
+                        .type = HAPPENS_RESUME,
+                    });
+}
+
+void server_resume(struct simulation *simulation)
+{
+    struct world_server *server = &simulation->server;
+    const struct record *sweep = store_row(simulation, RECORD_SWEEP, 0, 0, 0);
+    struct engine_counts counts = {.state = SWEEP_PAUSED};
+    if (server->up)
+        engine_counts(server->engine, &counts);
+    if (server->up && !server->command_due && counts.state != SWEEP_PAUSED &&
+        sweep->sweep.state != SWEEP_PAUSED)
+        return;
+    if (server->up) {
+        server->command_due = MESSAGE_RESUME;
+        turn_schedule(simulation, simulation->now_ns);
+    }
+    simulation_schedule(simulation,
+                        &(struct happening){.time_ns = simulation->now_ns + SECOND, .type = HAPPENS_RESUME});
+}
+
+static void command_give(struct simulation *simulation)
+{
+    struct message message;
+    message_init(&message, simulation->server.command_due);
+    handle(simulation, &(struct event){.type = EVENT_MESSAGE, .peer = 1ULL << 60, .message = &message});
+    simulation->server.command_due = 0;
+}
+
 /* Ctrl-C: it goes when nothing runs any more, or when its time is up. */
 static bool server_leaves(struct simulation *simulation)
 {
@@ -222,6 +262,8 @@ void server_turn(struct simulation *simulation)
         handle(simulation, &(struct event){.type = EVENT_RENEW});
     server->renew_due = false;
     inbox_handle(simulation);
+    if (server->command_due)
+        command_give(simulation);
     if (server->interrupt_due)
         handle(simulation, &(struct event){.type = EVENT_INTERRUPT});
     server->interrupt_due = false;

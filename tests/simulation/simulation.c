@@ -28,6 +28,7 @@ const char *fault_name(enum fault fault)
         "commit fails",
         "slow turn",
         "coordinator interrupted",
+        "sweep paused",
         "attempt crash",
         "diverged",
         "out of memory",
@@ -180,6 +181,8 @@ static void faults_strike(struct simulation *simulation)
     if (simulation->server.up && !simulation->server.leaving &&
         simulation_fault(simulation, FAULT_COORDINATOR_INTERRUPT, 8))
         server_interrupt(simulation);
+    if (simulation->server.up && simulation_fault(simulation, FAULT_SWEEP_PAUSE, 8))
+        server_pause(simulation);
 }
 
 static void faults_fall_due(struct simulation *simulation)
@@ -279,6 +282,9 @@ static void happen(struct simulation *simulation, const struct happening *happen
                 training_uploaded(simulation, agent, agent->trainings[i]);
             break;
         }
+        break;
+    case HAPPENS_RESUME:
+        server_resume(simulation);
         break;
     case HAPPENS_HEAL:
         agent->cut = false;

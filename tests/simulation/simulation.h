@@ -39,6 +39,7 @@ enum fault {
     FAULT_COMMIT_FAILS,
     FAULT_SLOW_TURN,
     FAULT_COORDINATOR_INTERRUPT,
+    FAULT_SWEEP_PAUSE,
     FAULT_ATTEMPT_CRASH,
     FAULT_ARMED_COUNT, /* those before are drawn; those after come from the trials themselves */
     FAULT_DIVERGE = FAULT_ARMED_COUNT,
@@ -63,6 +64,7 @@ enum happening_type {
     HAPPENS_EPOCH,
     HAPPENS_UPLOADED,
     HAPPENS_HEAL,
+    HAPPENS_RESUME,
 };
 
 struct happening {
@@ -93,7 +95,7 @@ struct training {
 
 struct agent {
     int index;
-    char name[16], session[SESSION_SIZE];
+    char name[24], session[SESSION_SIZE];
     bool alive, cut, welcomed, leaving, stays_away;
     uint64_t process, connection;
     int slots;
@@ -110,6 +112,7 @@ struct world_server {
     struct happening *inbox;
     size_t inbox_count, inbox_capacity;
     bool turn_due, renew_due, commit_pending, leaving, interrupt_due;
+    enum message_type command_due; /* of the operator: MESSAGE_PAUSE, MESSAGE_RESUME, or 0 (hello): none */
     int64_t turn_ns, busy_until_ns, leave_by_ns;
 };
 
@@ -211,6 +214,8 @@ void server_start(struct simulation *simulation);
 void server_deliver(struct simulation *simulation, const struct happening *happening);
 void server_turn(struct simulation *simulation);
 void server_interrupt(struct simulation *simulation);
+void server_pause(struct simulation *simulation);
+void server_resume(struct simulation *simulation); /* again and again until it is stored */
 
 /* worker.c */
 void agent_start(struct simulation *simulation, struct agent *agent);
