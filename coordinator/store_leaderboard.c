@@ -81,16 +81,10 @@ static void put_values(struct cursor *cursor, const struct where *where)
 {
     for (size_t i = 0; i < where->value_count; i++) {
         const struct where_value *value = &where->values[i];
-        switch (value->kind) {
-        case WHERE_INTEGER:
-            cursor_put_integer(cursor, value->integer);
-            break;
-        case WHERE_REAL:
+        if (value->kind == WHERE_REAL) {
             cursor_put_real(cursor, value->real);
-            break;
-        case WHERE_TEXT:
+        } else {
             cursor_put_static(cursor, value->text);
-            break;
         }
     }
 }

@@ -218,7 +218,8 @@ void cursor_get_attempt(struct cursor *cursor, struct attempt_record *attempt)
     attempt->started_ms = cursor_get_integer(cursor);
     attempt->ended_ms = cursor_get_integer(cursor);
     attempt->last_sequence = cursor_get_integer(cursor);
-    if (!outcome_parse(cursor_get_static(cursor), &attempt->outcome)) {
+    const char *outcome = cursor_get_static(cursor);
+    if (outcome == NULL || !outcome_parse(outcome, &attempt->outcome)) {
         cursor_fail_damaged(cursor);
     }
     attempt->error = cursor_get_text(cursor);

@@ -20,7 +20,6 @@
 #include "base/error.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 /* The names a sweep has, NULL-terminated each; borrowed. */
 struct where_names {
@@ -28,8 +27,7 @@ struct where_names {
 };
 
 struct where_value {
-    enum { WHERE_INTEGER, WHERE_REAL, WHERE_TEXT } kind;
-    int64_t integer;
+    enum { WHERE_REAL, WHERE_TEXT } kind;
     double real;
     char *text;
 };
