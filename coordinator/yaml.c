@@ -281,7 +281,7 @@ static int add_entry(struct builder *builder, struct node *map, struct node *key
     const struct node *before = NULL;
     if (map->count >= YAML_KEY_LIMIT) {
         yaml_mark_t mark = {0, (size_t)key->line - 1, (size_t)key->column - 1};
-        return fault(builder, &mark, "too large: more than 10000 keys in one map");
+        return fault(builder, &mark, "too large: more than 2000 keys in one map");
     }
     for (size_t i = 0; i < map->count && !before; i++) {
         before = strcmp(map->entries[i].key->text, key->text) == 0 ? map->entries[i].key : NULL;

@@ -18,7 +18,7 @@
 
 #define YAML_DEPTH_LIMIT 64       /* lists and maps inside each other */
 #define YAML_SIZE_LIMIT (1 << 20) /* bytes of a file */
-#define YAML_KEY_LIMIT 10000      /* keys of one map: looking one up walks them */
+#define YAML_KEY_LIMIT 2000       /* keys of one map: looking one up walks them */
 #define YAML_NODE_LIMIT 200000    /* nodes with every alias written out: what a walk may meet */
 
 enum node_kind { NODE_NULL, NODE_BOOLEAN, NODE_INTEGER, NODE_NUMBER, NODE_STRING, NODE_LIST, NODE_MAP };
