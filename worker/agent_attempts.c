@@ -292,7 +292,8 @@ static void attempt_settle(struct agent *agent, struct attempt *attempt)
 {
     bool answered = attempt->outbox.acknowledged >= attempt->last_report;
     bool more = attempt->until > attempt->resource;
-    if (more && attempt->slot && !agent->interrupting) {
+    bool in_memory = attempt->slot && attempt->slot->state == SLOT_READY;
+    if (more && in_memory && !agent->interrupting) {
         attempt_cancel_transfer(agent, attempt);
         attempt->state = ATTEMPT_RUNNING;
         attempt->pausing = false;

@@ -110,9 +110,10 @@ struct agent {
     /* The session with the coordinator. */
     char session[SESSION_SIZE];
     bool ever_welcomed, welcomed;
-    int64_t begun_ns,
-        down_ns;      /* when this wait for a welcome began; when the connection went down (0: it is up) */
-    int64_t hello_ns; /* 0: send one at once */
+    int64_t begun_ns;     /* when the wait for the first welcome began */
+    int64_t away_ns;      /* since when there is no session; 0: there is one */
+    bool down;            /* the connection was lost, and that was logged */
+    int64_t hello_ns;     /* 0: send one at once */
     int64_t heartbeat_ns; /* when the next one is due */
     struct error refusal; /* the newest one, for the time-out's text */
 

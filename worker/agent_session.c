@@ -307,8 +307,8 @@ static void connect_step(struct agent *agent)
         return;
     }
     if (state == CONNECTION_DOWN || state == CONNECTION_REFUSED) {
-        if (agent->down_ns == 0) {
-            agent->down_ns = agent->now_ns;
+        if (!agent->down) {
+            agent->down = true;
             log_info(agent->log, "", "no connection to %s: %s", agent->endpoint_address,
                      agent->attempt_count > 0 ? "training goes on" : "trying again");
         }
@@ -317,7 +317,7 @@ static void connect_step(struct agent *agent)
         return;
     }
     if (state == CONNECTION_UP) {
-        agent->down_ns = 0;
+        agent->down = false;
         if (agent->hello_ns == INT64_MAX) {
             agent->hello_ns = agent->now_ns + HELLO_REPEAT_NS; /* that one is on its way now */
         }
@@ -333,18 +333,23 @@ static void connect_step(struct agent *agent)
 static void connect_deadline(struct agent *agent)
 {
     struct error err;
+    if (agent->welcomed) {
+        agent->away_ns = 0;
+    } else if (agent->away_ns == 0) {
+        agent->away_ns = agent->now_ns;
+    }
     double waited = (double)(agent->now_ns - agent->begun_ns) / NS_PER_SECOND;
-    double down = agent->down_ns ? (double)(agent->now_ns - agent->down_ns) / NS_PER_SECOND : 0;
+    double away = agent->away_ns ? (double)(agent->now_ns - agent->away_ns) / NS_PER_SECOND : 0;
     if (!agent->ever_welcomed && waited > agent->wait_seconds) {
         if (agent->refusal.code == ERROR_NONE) {
             error_set(&agent->refusal, ERROR_CONNECT, "no coordinator answered at %s within %g s",
                       agent->endpoint_address, agent->wait_seconds);
         }
         agent_fail(agent, &agent->refusal);
-    } else if (agent->ever_welcomed && down > agent->reconnect_seconds && !(agent->stay && !agent->sweep)) {
+    } else if (agent->ever_welcomed && away > agent->reconnect_seconds && !(agent->stay && !agent->sweep)) {
         error_set(&err, ERROR_CONNECT, "lost the coordinator at %s, and it did not come back within %g s",
                   agent->endpoint_address, agent->reconnect_seconds);
-        agent_fail(agent, &err);
+        agent_fail(agent, agent->refusal.code == ERROR_NONE ? &err : &agent->refusal);
     }
 }
 

@@ -41,6 +41,7 @@ int coordinator_setup(void **state)
     snprintf(coordinator->blob_address, sizeof coordinator->blob_address, "ipc://%s/blobs",
              coordinator->folder);
     coordinator->worker_stderr = -1;
+    coordinator->sweep = "abcdefgh";
     coordinator->bus = bus_create(NULL, NULL, NULL);
     assert_non_null(coordinator->bus);
     open_endpoints(coordinator);
@@ -297,7 +298,7 @@ void coordinator_welcome(struct fake_coordinator *coordinator)
 {
     struct message message;
     message_init(&message, MESSAGE_WELCOME);
-    message.sweep = (char[]){"abcdefgh"};
+    message.sweep = (char *)coordinator->sweep;
     message.sweep_name = (char[]){"test"};
     message.devices_per_trial = 1;
     message.heartbeat_seconds = 0.1;

@@ -25,8 +25,9 @@ struct fake_coordinator {
     struct peer peer; /* of the newest message */
     pid_t worker;
     int worker_stderr;
-    bool lose_blobs; /* blob requests are not answered */
-    int puts;        /* put messages seen */
+    const char *sweep; /* id in the next welcome */
+    bool lose_blobs;   /* blob requests are not answered */
+    int puts;          /* put messages seen */
     struct fake_blob blobs[FAKE_BLOBS];
     int blob_count;
 };

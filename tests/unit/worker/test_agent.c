@@ -249,6 +249,29 @@ static void test_an_unknown_session_says_hello_with_what_runs(void **state)
     coordinator_expect_only(coordinator, MESSAGE_READY);
 }
 
+static void test_another_sweep_drops_what_was_held(void **state)
+{
+    struct fake_coordinator *coordinator = *state;
+    struct message message;
+    coordinator_start_worker(coordinator, "cpu:1", NULL);
+    coordinator_join(coordinator, 1);
+    coordinator_assign(coordinator, 0, 1, 1, SLOW, 0, 9, NULL);
+    coordinator_expect_reports(coordinator, 1, 1, 1, 1);
+    coordinator->sweep = "another1";
+    coordinator_error(coordinator, "unknown_session");
+    coordinator_await_hello(coordinator, &message);
+    assert_int_equal(message.running_count, 1);
+    message_release(&message);
+    coordinator_welcome(coordinator);
+    coordinator_expect_only(coordinator, MESSAGE_READY); /* of a new runner */
+    coordinator_expect_heartbeat(coordinator, &message);
+    assert_int_equal(message.running_count, 0);
+    message_release(&message);
+    coordinator_assign(coordinator, 0, 1, 1, "{\"epochs\": 1}", 0, 9, NULL); /* that sweep's own trial 1 */
+    coordinator_expect_reports(coordinator, 1, 1, 1, 1);
+    coordinator_expect_ended(coordinator, 1, 1, 2, OUTCOME_FINISHED, NULL);
+}
+
 static void test_it_trains_on_without_a_coordinator(void **state)
 {
     struct fake_coordinator *coordinator = *state;
@@ -314,6 +337,7 @@ int main(void)
         STORY(test_an_assign_for_a_busy_slot_waits_its_turn),
         STORY(test_an_assign_for_a_busy_slot_takes_a_free_one),
         STORY(test_an_unknown_session_says_hello_with_what_runs),
+        STORY(test_another_sweep_drops_what_was_held),
         STORY(test_it_trains_on_without_a_coordinator),
         STORY(test_a_refit_brings_its_model),
     };
