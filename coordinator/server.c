@@ -107,6 +107,7 @@ void server_destroy(struct server *server)
     bus_destroy(server->bus);
     blobs_close(&server->blobs);
     effects_release(&server->effects);
+    compactor_release(&server->compactor);
     peers_release(&server->peers);
     json_decref(server->train);
     for (int i = 0; i < 2; i++) {

@@ -5,6 +5,7 @@
 
 #include "coordinator/server.h"
 #include "coordinator/server_blobs.h"
+#include "coordinator/server_compact.h"
 #include "coordinator/server_peers.h"
 
 #include <stdatomic.h>
@@ -32,6 +33,7 @@ struct server {
     struct engine_settings engine_settings;
     struct engine *engine;
     struct effects effects;
+    struct compactor compactor;
 
     int stop_pipe[2];      /* wakes the loop */
     atomic_int stop_level; /* 0, 1: hand back, 2: at once */

@@ -188,6 +188,7 @@ static int message_send(struct server *server, struct outgoing *outgoing, struct
 static int effects_perform(struct server *server, struct error *err)
 {
     struct effects *effects = &server->effects;
+    compactor_run(&server->compactor, effects);
     if (server_commit(server, err)) {
         return -1;
     }
