@@ -160,6 +160,7 @@ struct simulation {
     int64_t expected_points; /* of a calm run; 0: this is one */
     int due[FAULT_COUNT], armed[FAULT_COUNT], fired[FAULT_COUNT];
     int64_t due_at[FAULT_COUNT]; /* points after which the next fault of a kind is due */
+    struct table said; /* (trial, attempt, resource) that a worker reported; resource 0: outcome + 1 */
     int64_t proposed;
     int64_t messages, turns, restarts;
     char violation[600];
@@ -229,6 +230,7 @@ void agent_tidy(struct simulation *simulation,
 void agent_release(struct agent *agent);
 
 /* training.c */
+uint64_t said_key(int64_t trial, int64_t attempt, int64_t resource);
 void training_start(struct simulation *simulation, struct agent *agent, const struct assignment *assignment,
                     int slot);
 void training_epoch(struct simulation *simulation, struct agent *agent, struct training *training);

@@ -92,6 +92,20 @@ static void check_attempt(struct simulation *simulation, const struct attempt_re
                            outcome_name(new->outcome));
 }
 
+/* The coordinator may give an attempt up or hand it to somebody else; every other end is the worker's to
+ * tell. */
+static void check_outcome(struct simulation *simulation, const struct attempt_record *attempt)
+{
+    uintptr_t said =
+        (uintptr_t)engine_table_get(&simulation->said, said_key(attempt->trial, attempt->number, 0));
+    bool ours = attempt->outcome == OUTCOME_NONE || attempt->outcome == OUTCOME_LOST ||
+                attempt->outcome == OUTCOME_INTERRUPTED;
+    if (!ours && said != (uintptr_t)attempt->outcome + 1)
+        simulation_violate(simulation, "attempt %lld of trial %lld is %s, which its worker did not say",
+                           (long long)attempt->number, (long long)attempt->trial,
+                           outcome_name(attempt->outcome));
+}
+
 static bool same_number(double a, double b)
 {
     return a == b || (isnan(a) && isnan(b));
@@ -114,6 +128,7 @@ static void check_change(struct simulation *simulation, const struct record *old
         break;
     case RECORD_ATTEMPT:
         check_attempt(simulation, &old->attempt, &new->attempt);
+        check_outcome(simulation, &new->attempt);
         break;
     case RECORD_REPORT:
         simulation_violate(simulation, "resource %lld of attempt %lld of trial %lld was reported twice",
@@ -141,6 +156,11 @@ static void check_new(struct simulation *simulation, const struct record *new)
                                (long long)store->trials);
         store->trials = new->trial.number;
     } else if (new->type == RECORD_REPORT) {
+        if (!engine_table_get(&simulation->said,
+                              said_key(new->report.trial, new->report.attempt, new->report.resource)))
+            simulation_violate(simulation, "nobody reported resource %lld of attempt %lld of trial %lld",
+                               (long long)new->report.resource, (long long)new->report.attempt,
+                               (long long)new->report.trial);
         uint64_t key = row_key(RECORD_REPORT, new->report.trial, new->report.resource, 0);
         if (new->report.trial > 0 && !engine_table_get(&store->seen_points, key)) {
             engine_table_put(&store->seen_points, key, store);
@@ -271,6 +291,7 @@ void store_release(struct simulation *simulation)
     engine_table_release(&store->rows);
     engine_table_release(&store->blobs);
     engine_table_release(&store->seen_points);
+    engine_table_release(&simulation->said);
 }
 
 /* ---- blobs ---- */

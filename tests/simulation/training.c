@@ -15,6 +15,11 @@ void training_release(struct training *training)
     free(training);
 }
 
+uint64_t said_key(int64_t trial, int64_t attempt, int64_t resource)
+{
+    return (uint64_t)trial << 40 | (uint64_t)attempt << 20 | (uint64_t)resource;
+}
+
 /* Calls off whatever was scheduled for it, and schedules this. */
 static void training_next(struct simulation *simulation, const struct agent *agent, struct training *training,
                           enum happening_type type, int64_t in_ns)
@@ -64,6 +69,8 @@ static void training_end(struct simulation *simulation, struct agent *agent, str
 {
     struct message message;
     message_init(&message, MESSAGE_ENDED);
+    engine_table_put(&simulation->said, said_key(training->trial, training->attempt, 0),
+                     (void *)((uintptr_t)outcome + 1));
     message.outcome = outcome;
     message.resource = training->resource;
     if (checkpoint) {
@@ -88,6 +95,8 @@ static void say_report(struct simulation *simulation, struct agent *agent, struc
 {
     struct message message;
     message_init(&message, MESSAGE_REPORT);
+    engine_table_put(&simulation->said, said_key(training->trial, training->attempt, training->resource),
+                     simulation);
     message.reports = calloc(1, sizeof(*message.reports));
     message.report_count = 1;
     message.reports[0].resource = training->resource;
