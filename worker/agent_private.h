@@ -1,9 +1,12 @@
 /* What the parts of the agent share.
  *
- *   agent.c          life: create, the loop, stopping, destroy
- *   agent_session.c  the coordinator: hello, welcome, heartbeats, sending what is due, drain, bye
- *   agent_attempts.c attempts: assigned, acknowledged, paused, uploaded, ended
- *   agent_slots.c    slots: runner children, what they say, how they die
+ *   agent.c             life: create, the loop, stopping, destroy
+ *   agent_connection.c  coming and going: the connection, waiting for it, leaving
+ *   agent_session.c     what the coordinator says
+ *   agent_send.c        what the agent says
+ *   agent_assign.c      attempts that come, wait for a slot, are run, are forgotten
+ *   agent_attempts.c    attempts that run: reported, paused, uploaded, ended
+ *   agent_slots.c       slots: runner children, what they say, how they die
  *
  * An attempt's way (only its newest report's acknowledge leads out of HELD):
  *
@@ -148,18 +151,34 @@ struct agent {
 void agent_fail(struct agent *agent, const struct error *reason);
 void agent_finish(struct agent *agent, int result);
 
+/* agent_connection.c: the connection, hello, what is due, and whether it is time to go. */
+void agent_session_step(struct agent *agent);
+
 /* agent_session.c */
 void agent_receive(struct agent *agent);
-/* Connection, hello, heartbeat, outboxes, and whether it is time to go. */
-void agent_session_step(struct agent *agent);
-/* Sends to the coordinator; false when that is not possible now. */
-bool agent_send(struct agent *agent, const struct message *message);
-void agent_interrupt(struct agent *agent);
+void agent_interrupt(struct agent *agent); /* take no more, hand back what runs */
+void agent_forget_sweep(struct agent *agent);
+
+/* agent_send.c */
+void agent_send_hello(struct agent *agent);
+void agent_send_due(struct agent *agent); /* heartbeat, outboxes, ready slots */
+void agent_send_bye(struct agent *agent, const char *reason);
+
+/* agent_assign.c */
+void agent_assign(struct agent *agent, const struct message *message);
+struct attempt *agent_find_attempt(const struct agent *agent, int64_t trial, int64_t number);
+/* Whatever can begin now begins: queued attempts find slots, prepared ones their runner. */
+void agent_dispatch(struct agent *agent);
+void attempt_fetched(struct agent *agent, struct attempt *attempt, const struct transfer_result *result);
+void attempt_cancel_transfer(struct agent *agent, struct attempt *attempt);
+void attempt_remove_file(char **path); /* frees the path too */
+/* It ended here: an assign of it, or of an older attempt, is no news. */
+void agent_remember_ended(struct agent *agent, int64_t trial, int64_t number);
+void agent_drop_attempt(struct agent *agent, struct attempt *attempt);
+void agent_forget_attempts(struct agent *agent); /* all of them */
 
 /* agent_attempts.c */
-void agent_assign(struct agent *agent, const struct message *message);
 void agent_acknowledge(struct agent *agent, const struct message *message);
-struct attempt *agent_find_attempt(const struct agent *agent, int64_t trial, int64_t number);
 void attempt_take_report(struct agent *agent, struct attempt *attempt, json_t *line);
 /* The runner's "ended". */
 void attempt_runner_ended(struct agent *agent, struct attempt *attempt, json_t *line);
@@ -167,10 +186,7 @@ void attempt_runner_ended(struct agent *agent, struct attempt *attempt, json_t *
 void attempt_end(struct agent *agent, struct attempt *attempt, enum outcome outcome, const char *error);
 /* Asks for it back, with its checkpoint if it has one. */
 void attempt_interrupt(struct agent *agent, struct attempt *attempt);
-/* Whatever can begin now begins: queued attempts find slots, prepared ones their runner. */
-void agent_dispatch(struct agent *agent);
 void agent_take_transfers(struct agent *agent);
-void agent_forget_attempts(struct agent *agent); /* all of them */
 
 /* agent_slots.c */
 int agent_start_slots(struct agent *agent, int64_t devices_per_trial, struct error *err);

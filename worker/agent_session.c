@@ -1,90 +1,9 @@
-/* The coordinator as the agent sees it: hello and welcome, heartbeats, what is due in the outboxes, drain and
- * bye. */
+/* What the coordinator says: welcome to a sweep, errors, drain; assign and acknowledge are passed on. */
 #include "worker/agent_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool agent_send(struct agent *agent, const struct message *message)
-{
-    struct error err = {0};
-    if (endpoint_send(agent->endpoint, NULL, message, &err) == 0) {
-        return true;
-    }
-    log_debug(agent->log, "", "send %s: %s", message_type_name(message->type), err.message);
-    return false;
-}
-
-/* What the agent holds, for hello and heartbeat; free() it. */
-static struct running_attempt *running_list(const struct agent *agent)
-{
-    struct running_attempt *list = calloc(agent->attempt_count + 1, sizeof *list);
-    for (size_t i = 0; list && i < agent->attempt_count; i++) {
-        const struct attempt *attempt = agent->attempts[i];
-        list[i] = (struct running_attempt){attempt->trial, attempt->number, attempt->outbox.last};
-    }
-    return list;
-}
-
-static void send_hello(struct agent *agent)
-{
-    struct message message;
-    message_init(&message, MESSAGE_HELLO);
-    message.protocol = PROTOCOL_VERSION;
-    message.worker = agent->name;
-    message.session = agent->session;
-    message.host = agent->host;
-    message.version = (char[]){RUNG_VERSION};
-    message.devices = agent->devices;
-    message.device_count = (size_t)agent->device_count;
-    message.running = running_list(agent);
-    message.running_count = message.running ? agent->attempt_count : 0;
-    agent_send(agent, &message);
-    free(message.running);
-    agent->welcomed = false;
-    agent->hello_ns = agent->now_ns + HELLO_REPEAT_NS;
-}
-
-static void send_ready(struct agent *agent, const struct slot *slot)
-{
-    struct message message;
-    message_init(&message, MESSAGE_READY);
-    message.slot = slot->number;
-    message.lanes = 1;
-    agent_send(agent, &message);
-}
-
-static void send_heartbeat(struct agent *agent)
-{
-    struct message message;
-    message_init(&message, MESSAGE_HEARTBEAT);
-    message.running = running_list(agent);
-    message.running_count = message.running ? agent->attempt_count : 0;
-    message.devices = agent->devices;
-    message.device_count = (size_t)agent->device_count;
-    message.ready_slots = json_array();
-    for (int i = 0; i < agent->slot_count; i++) {
-        if (slot_is_free(&agent->slots[i]) && !agent->draining && !agent->interrupting) {
-            json_array_append_new(message.ready_slots, json_integer(i));
-        }
-    }
-    /* A list that lacks what is held would be taken for a loss: without memory for it rather no heartbeat. */
-    if (message.running) {
-        agent_send(agent, &message);
-    }
-    free(message.running);
-    json_decref(message.ready_slots);
-    agent->heartbeat_ns = agent->now_ns + agent->heartbeat_interval_ns;
-}
-
-static void send_bye(struct agent *agent, const char *reason)
-{
-    struct message message;
-    message_init(&message, MESSAGE_BYE);
-    message.reason = (char *)reason;
-    agent_send(agent, &message);
-}
 
 /* "tcp://host:1234" with another port, or the ipc address as it came. free() it. */
 static char *blob_address(const struct agent *agent, const struct message *welcome)
@@ -122,7 +41,7 @@ static int sweep_fetch_data(struct agent *agent, const json_t *train, struct err
     return 0;
 }
 
-static void forget_sweep(struct agent *agent)
+void agent_forget_sweep(struct agent *agent)
 {
     agent_forget_attempts(agent);
     agent_stop_slots(agent);
@@ -178,7 +97,7 @@ static void take_welcome(struct agent *agent, const struct message *welcome)
         if (agent->sweep) {
             log_warning(agent->log, "", "the coordinator now serves another sweep: what was held is dropped");
         }
-        forget_sweep(agent);
+        agent_forget_sweep(agent);
         if (begin_sweep(agent, welcome, &err) != 0) {
             agent_fail(agent, &err);
             return;
@@ -280,175 +199,5 @@ void agent_receive(struct agent *agent)
             log_warning(agent->log, "", "an unexpected %s was dropped", message_type_name(message.type));
         }
         message_release(&message);
-    }
-}
-
-static void refused(struct agent *agent)
-{
-    struct error err;
-    if (agent->server_key) {
-        error_set(&err, ERROR_CONNECT,
-                  "%s refused this worker's key, or has another one than expected. The public key of this "
-                  "worker must be in the coordinator's `authorized` file, and --server-key must be the "
-                  "coordinator's: see rung keygen",
-                  agent->endpoint_address);
-    } else {
-        error_set(&err, ERROR_CONNECT, "%s refused a connection without encryption: leave out --insecure",
-                  agent->endpoint_address);
-    }
-    agent_fail(agent, &err);
-}
-
-static void connect_step(struct agent *agent)
-{
-    enum connection_state state = endpoint_state(agent->endpoint);
-    if (state == CONNECTION_REFUSED && !agent->ever_welcomed) {
-        refused(agent);
-        return;
-    }
-    if (state == CONNECTION_DOWN || state == CONNECTION_REFUSED) {
-        if (!agent->down) {
-            agent->down = true;
-            log_info(agent->log, "", "no connection to %s: %s", agent->endpoint_address,
-                     agent->attempt_count > 0 ? "training goes on" : "trying again");
-        }
-        agent->welcomed = false;
-        agent->hello_ns = 0; /* at once when it is back */
-        return;
-    }
-    if (state == CONNECTION_UP) {
-        agent->down = false;
-        if (agent->hello_ns == INT64_MAX) {
-            agent->hello_ns = agent->now_ns + HELLO_REPEAT_NS; /* that one is on its way now */
-        }
-    }
-    if (!agent->welcomed && agent->now_ns >= agent->hello_ns) {
-        send_hello(agent);
-        if (state == CONNECTION_NONE) {
-            agent->hello_ns = INT64_MAX; /* it waits in the socket: one is enough */
-        }
-    }
-}
-
-static void connect_deadline(struct agent *agent)
-{
-    struct error err;
-    if (agent->welcomed) {
-        agent->away_ns = 0;
-    } else if (agent->away_ns == 0) {
-        agent->away_ns = agent->now_ns;
-    }
-    double waited = (double)(agent->now_ns - agent->begun_ns) / NS_PER_SECOND;
-    double away = agent->away_ns ? (double)(agent->now_ns - agent->away_ns) / NS_PER_SECOND : 0;
-    if (!agent->ever_welcomed && waited > agent->wait_seconds) {
-        if (agent->refusal.code == ERROR_NONE) {
-            error_set(&agent->refusal, ERROR_CONNECT, "no coordinator answered at %s within %g s",
-                      agent->endpoint_address, agent->wait_seconds);
-        }
-        agent_fail(agent, &agent->refusal);
-    } else if (agent->ever_welcomed && away > agent->reconnect_seconds && !(agent->stay && !agent->sweep)) {
-        error_set(&err, ERROR_CONNECT, "lost the coordinator at %s, and it did not come back within %g s",
-                  agent->endpoint_address, agent->reconnect_seconds);
-        agent_fail(agent, agent->refusal.code == ERROR_NONE ? &err : &agent->refusal);
-    }
-}
-
-static void send_due(struct agent *agent)
-{
-    if (agent->now_ns >= agent->heartbeat_ns) {
-        send_heartbeat(agent);
-    }
-    for (size_t i = 0; i < agent->attempt_count; i++) {
-        struct outbox *outbox = &agent->attempts[i]->outbox;
-        const struct message *message;
-        while ((message = outbox_next(outbox, agent->now_ns))) {
-            if (!agent_send(agent, message)) {
-                return;
-            }
-            outbox_sent(outbox, agent->now_ns);
-        }
-    }
-    for (int i = 0; i < agent->slot_count; i++) {
-        struct slot *slot = &agent->slots[i];
-        if (!slot_is_free(slot)) {
-            slot->announced = false;
-        } else if (!slot->announced && !agent->draining) {
-            send_ready(agent, slot);
-            slot->announced = true;
-        }
-    }
-}
-
-/* Runners that have not come to an epoch's end in time: their trials go back as they came. */
-static void end_the_slow(struct agent *agent)
-{
-    for (int i = 0; i < agent->slot_count; i++) {
-        struct slot *slot = &agent->slots[i];
-        struct attempt *attempt = slot->attempt;
-        if (attempt && attempt->state == ATTEMPT_RUNNING) {
-            attempt->resource = attempt->start;
-            attempt_end(agent, attempt, OUTCOME_INTERRUPTED, "the epoch did not end in time");
-            slot_kill(agent, slot, "time is up");
-        }
-    }
-}
-
-/* The next sweep, with --stay: a new session, as if just started, but waiting as long as it takes. */
-static void begin_again(struct agent *agent)
-{
-    forget_sweep(agent);
-    random_hex(agent->session, (SESSION_SIZE - 1) / 2);
-    agent->welcomed = false;
-    agent->draining = false;
-    agent->interrupting = false;
-    agent->stop_ns = 0;
-    agent->hello_ns = agent->now_ns + HELLO_REPEAT_NS;
-}
-
-static void leave(struct agent *agent, const char *reason)
-{
-    if (agent->welcomed || !agent->ever_welcomed) {
-        send_bye(agent, reason);
-    }
-    if (agent->stay && agent->stop_level == 0) {
-        begin_again(agent);
-    } else {
-        agent_finish(agent, agent->stop_level > 0 ? 1 : 0);
-    }
-}
-
-/* After drain or a wish to stop: until everything is acknowledged, or time is up. */
-static void leave_step(struct agent *agent)
-{
-    bool running = false;
-    for (size_t i = 0; i < agent->attempt_count; i++) {
-        running = running || agent->attempts[i]->state != ATTEMPT_ENDED;
-    }
-    if (!running && agent->stop_ns == 0) {
-        agent->stop_ns = agent->now_ns; /* only answers are missing: they too get that long */
-    }
-    double passed = agent->stop_ns ? (double)(agent->now_ns - agent->stop_ns) / NS_PER_SECOND : 0;
-    if (agent->attempt_count == 0) {
-        leave(agent, "drained");
-    } else if (passed >= agent->stop_seconds) {
-        log_warning(agent->log, "", "leaving with %zu attempts not handed back in time",
-                    agent->attempt_count);
-        leave(agent, "time is up");
-    } else if (agent->interrupting && passed >= STOP_KILL_SHARE * agent->stop_seconds) {
-        end_the_slow(agent);
-    }
-}
-
-void agent_session_step(struct agent *agent)
-{
-    connect_step(agent);
-    if (!agent->finished) {
-        connect_deadline(agent);
-    }
-    if (!agent->finished && agent->welcomed) {
-        send_due(agent);
-    }
-    if (!agent->finished && (agent->draining || agent->interrupting)) {
-        leave_step(agent);
     }
 }
