@@ -3,9 +3,11 @@
  *   engine.c            life, events, the loop that follows every event
  *   engine_restore.c    from a snapshot
  *   engine_effects.c    records and messages out
- *   engine_worker.c     hello, heartbeat, bye, leases, slots
+ *   engine_worker.c     hello, heartbeat, bye
+ *   engine_lease.c      leases, slots
  *   engine_attempt.c    report, ended: sequences and answers
- *   engine_trial.c      what a trial's reports and ends lead to
+ *   engine_trial.c      a trial's life, and what the end of an attempt makes of it
+ *   engine_rung.c       what its reports lead to at a rung
  *   engine_curve.c      curves and objectives
  *   engine_checkpoint.c which blobs are needed
  *   engine_work.c       what a free slot gets; promotions, prunes, the refit, the end
@@ -165,7 +167,6 @@ void engine_keep_entry(struct engine *engine, const struct rung_entry_record *en
 struct worker *worker_find(struct engine *engine, const char *name);
 struct worker *worker_add(struct engine *engine, const char *name);
 void worker_release(struct worker *worker);
-void worker_lease(struct engine *engine, struct worker *worker); /* (re)starts its lease */
 void worker_hello(struct engine *engine, peer_number peer, const struct message *message);
 void worker_ready(struct engine *engine, struct worker *worker, const struct message *message);
 void worker_heartbeat(struct engine *engine, struct worker *worker, const struct message *message);
@@ -173,8 +174,15 @@ void worker_bye(struct engine *engine, struct worker *worker);
 void worker_drain(struct engine *engine, struct worker *worker);
 void engine_drain_all(struct engine *engine);
 void engine_lapse_leases(struct engine *engine);
+
+/* engine_lease.c */
+void worker_lease(struct engine *engine, struct worker *worker); /* (re)starts its lease */
+void worker_unlease(struct engine *engine, struct worker *worker);
 void engine_renew_leases(struct engine *engine);
 void slot_set_idle(struct engine *engine, struct slot *slot, bool idle);
+/* Forgets a session's slots; its open attempts have been closed or are known to be held elsewhere. */
+void worker_forget_slots(struct engine *engine, struct worker *worker);
+void worker_slot_ready(struct engine *engine, struct worker *worker, int64_t number);
 
 /* engine_attempt.c */
 struct trial *trial_find(const struct engine *engine, int64_t number);
@@ -198,15 +206,19 @@ void trial_change(struct engine *engine, struct trial *trial, enum trial_state s
                   enum trial_reason reason);
 void trial_enqueue(struct engine *engine, struct trial *trial, enum queue queue);
 void trial_dequeue(struct engine *engine, struct trial *trial);
+void trial_prune(struct engine *engine, struct trial *trial);
+void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome);
+extern const struct heap_order queue_order, ranking_order;
+
+/* engine_rung.c */
 int64_t trial_until(const struct engine *engine, const struct trial *trial);
 bool trial_is_at_top(const struct engine *engine, const struct trial *trial);
 void trial_update_resting(struct engine *engine, struct trial *trial);
 void trial_judge(struct engine *engine, struct trial *trial);
 bool trial_is_told_to_stop(const struct trial *trial);
 void trial_promote(struct engine *engine, struct trial *trial);
-void trial_prune(struct engine *engine, struct trial *trial);
-void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome);
-extern const struct heap_order queue_order, ranking_order;
+const struct rung_entry_record *trial_last_entry(const struct trial *trial); /* NULL: none */
+bool trial_may_have_diverged(const struct trial *trial);
 
 /* engine_curve.c */
 void trial_curve_add(struct engine *engine, struct trial *trial, int64_t attempt, int64_t resource,

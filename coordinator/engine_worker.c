@@ -1,4 +1,4 @@
-/* Workers: who they are, their leases, their slots, and their own account of what they run. */
+/* Workers: who they are, their sessions, and their own account of what they run. */
 #include "coordinator/engine_state.h"
 #include "base/random.h"
 
@@ -49,130 +49,6 @@ void worker_release(struct worker *worker)
     free(worker);
 }
 
-/* ---- leases: a list by the time a worker was last heard of, since all leases are equally long ---- */
-
-static void lease_unlink(struct engine *engine, struct worker *worker)
-{
-    if (!worker->alive)
-        return;
-    if (worker->lease_previous)
-        worker->lease_previous->lease_next = worker->lease_next;
-    else
-        engine->lease_first = worker->lease_next;
-    if (worker->lease_next)
-        worker->lease_next->lease_previous = worker->lease_previous;
-    else
-        engine->lease_last = worker->lease_previous;
-    worker->lease_previous = worker->lease_next = NULL;
-    worker->alive = false;
-    engine->live_workers--;
-}
-
-void worker_lease(struct engine *engine, struct worker *worker)
-{
-    lease_unlink(engine, worker);
-    worker->heard_ns = engine->now.monotonic_ns;
-    worker->alive = true;
-    engine->live_workers++;
-    worker->lease_previous = engine->lease_last;
-    if (engine->lease_last)
-        engine->lease_last->lease_next = worker;
-    else
-        engine->lease_first = worker;
-    engine->lease_last = worker;
-}
-
-void engine_renew_leases(struct engine *engine)
-{
-    for (struct worker *worker = engine->lease_first; worker; worker = worker->lease_next)
-        worker->heard_ns = engine->now.monotonic_ns;
-}
-
-/* ---- slots ---- */
-
-void slot_set_idle(struct engine *engine, struct slot *slot, bool idle)
-{
-    if (slot->idle == idle)
-        return;
-    slot->idle = idle;
-    if (idle) {
-        slot->previous = engine->idle_last;
-        slot->next = NULL;
-        if (engine->idle_last)
-            engine->idle_last->next = slot;
-        else
-            engine->idle_first = slot;
-        engine->idle_last = slot;
-        return;
-    }
-    if (slot->previous)
-        slot->previous->next = slot->next;
-    else
-        engine->idle_first = slot->next;
-    if (slot->next)
-        slot->next->previous = slot->previous;
-    else
-        engine->idle_last = slot->previous;
-    slot->previous = slot->next = NULL;
-}
-
-static struct slot *slot_get(struct engine *engine, struct worker *worker, int64_t number)
-{
-    if ((size_t)number >= worker->slot_count) {
-        size_t count = (size_t)number + 1;
-        struct slot **slots = realloc(worker->slots, count * sizeof(struct slot *));
-        if (!slots) {
-            engine_fail_memory(engine);
-            return NULL;
-        }
-        memset(&slots[worker->slot_count], 0, (count - worker->slot_count) * sizeof(struct slot *));
-        worker->slots = slots;
-        worker->slot_count = count;
-    }
-    struct slot *slot = worker->slots[number];
-    if (!slot) {
-        slot = calloc(1, sizeof(*slot));
-        if (!slot) {
-            engine_fail_memory(engine);
-            return NULL;
-        }
-        slot->worker = worker;
-        slot->number = number;
-        worker->slots[number] = slot;
-        engine->known_slots++;
-    }
-    return slot;
-}
-
-/* Forgets a session's slots; its open attempts have been closed or are known to be held elsewhere. */
-static void slots_forget(struct engine *engine, struct worker *worker)
-{
-    for (size_t i = 0; i < worker->slot_count; i++) {
-        struct slot *slot = worker->slots[i];
-        if (!slot)
-            continue;
-        slot_set_idle(engine, slot, false);
-        if (slot->trial) {
-            slot->trial->slot = NULL;
-            engine->busy_slots--;
-        }
-        free(slot);
-        engine->known_slots--;
-    }
-    free(worker->slots);
-    worker->slots = NULL;
-    worker->slot_count = 0;
-}
-
-static void slot_ready(struct engine *engine, struct worker *worker, int64_t number)
-{
-    if (number < 0 || number >= SLOT_LIMIT || worker->drained)
-        return;
-    struct slot *slot = slot_get(engine, worker, number);
-    if (slot && !slot->trial)
-        slot_set_idle(engine, slot, true);
-}
-
 /* ---- the end of a session ---- */
 
 static void attempt_lose(struct engine *engine, struct trial *trial, enum outcome outcome)
@@ -186,8 +62,8 @@ static void worker_leave(struct engine *engine, struct worker *worker)
 {
     while (worker->held && !*engine->failure.message)
         attempt_lose(engine, worker->held, worker->held->seen ? OUTCOME_LOST : OUTCOME_INTERRUPTED);
-    slots_forget(engine, worker);
-    lease_unlink(engine, worker);
+    worker_forget_slots(engine, worker);
+    worker_unlease(engine, worker);
     if (worker->has_peer)
         engine_table_remove(&engine->peers, worker->peer);
     worker->has_peer = false;
@@ -341,7 +217,7 @@ static void session_take(struct engine *engine, struct worker *worker, peer_numb
     if (engine_table_put(&engine->peers, peer, worker) < 0)
         engine_fail_memory(engine);
     if (!same)
-        slots_forget(engine, worker);
+        worker_forget_slots(engine, worker);
     if (!same || !worker->record.connected)
         worker_describe(engine, worker, message);
     worker->drained = false;
@@ -398,7 +274,7 @@ void worker_ready(struct engine *engine, struct worker *worker, const struct mes
     if (engine->ended || engine->draining)
         worker_drain(engine, worker); /* it has not heard the first */
     else
-        slot_ready(engine, worker, message->slot);
+        worker_slot_ready(engine, worker, message->slot);
 }
 
 void worker_heartbeat(struct engine *engine, struct worker *worker, const struct message *message)
@@ -412,5 +288,5 @@ void worker_heartbeat(struct engine *engine, struct worker *worker, const struct
     size_t i;
     json_t *number;
     json_array_foreach(message->ready_slots, i, number) if (json_is_integer(number))
-        slot_ready(engine, worker, json_integer_value(number));
+        worker_slot_ready(engine, worker, json_integer_value(number));
 }
