@@ -23,17 +23,16 @@ struct worker *worker_find(struct engine *engine, const char *name)
 struct worker *worker_add(struct engine *engine, const char *name)
 {
     struct worker *worker = calloc(1, sizeof(*worker));
-    if (worker)
+    if (worker) {
         worker->record.name = strdup(name);
-    if (!worker || !worker->record.name) {
+        worker->record.first_ms = engine->now.utc_ms;
+        worker->name_next = engine_table_get(&engine->names, name_key(name));
+    }
+    if (!worker || !worker->record.name || engine_table_put(&engine->names, name_key(name), worker) < 0) {
         engine_fail_memory(engine);
         worker_release(worker);
         return NULL;
     }
-    worker->name_next = engine_table_get(&engine->names, name_key(name));
-    worker->record.first_ms = engine->now.utc_ms;
-    if (engine_table_put(&engine->names, name_key(name), worker) < 0)
-        engine_fail_memory(engine);
     return worker;
 }
 

@@ -137,7 +137,7 @@ static int compare_rows(const void *left, const void *right)
         (array)[(count)++] = copy.member;                                                                    \
     } while (0)
 
-static void snapshot_take(const struct engine_fixture *fixture, struct snapshot *snapshot)
+void engine_fixture_snapshot(const struct engine_fixture *fixture, struct snapshot *snapshot)
 {
     memset(snapshot, 0, sizeof(*snapshot));
     qsort(fixture->rows, fixture->row_count, sizeof(*fixture->rows), compare_rows);
@@ -171,7 +171,7 @@ void engine_fixture_restart(struct engine_fixture *fixture)
 {
     struct snapshot snapshot;
     struct error err = {0};
-    snapshot_take(fixture, &snapshot);
+    engine_fixture_snapshot(fixture, &snapshot);
     engine_destroy(fixture->engine);
     effects_clear(&fixture->effects);
     fixture->engine = engine_restore(&fixture->settings, &snapshot, fixture->now, &fixture->effects, &err);
@@ -192,11 +192,17 @@ void engine_fixture_release(struct engine_fixture *fixture)
 
 static void handle(struct engine_fixture *fixture, const struct event *event)
 {
-    struct error err = {0};
     effects_clear(&fixture->effects);
-    if (engine_handle(fixture->engine, event, fixture->now, &fixture->effects, &err) < 0)
-        fail_msg("engine_handle: %s", err.message);
-    keep(fixture);
+    fixture->err = (struct error){0};
+    if (fixture->fail_f)
+        fixture->fail_f(fixture->fail_at);
+    fixture->result = engine_handle(fixture->engine, event, fixture->now, &fixture->effects, &fixture->err);
+    if (fixture->fail_f)
+        fixture->fail_f(0);
+    if (fixture->result == 0)
+        keep(fixture);
+    else if (!fixture->fail_f)
+        fail_msg("engine_handle: %s", fixture->err.message);
 }
 
 void send_event(struct engine_fixture *fixture, enum event_type type)

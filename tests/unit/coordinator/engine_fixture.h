@@ -12,6 +12,11 @@ struct engine_fixture {
     struct engine *engine;
     struct effects effects;
     struct now now;
+    /* When set, called around every event: with fail_at before, with 0 behind; the event may then fail. */
+    void (*fail_f)(long n);
+    long fail_at;
+    int result; /* of the last event */
+    struct error err;
     struct record *rows; /* every record so far, by key */
     size_t row_count;
 };
@@ -26,6 +31,8 @@ void engine_fixture_halving(struct engine_fixture *fixture, enum stopping_kind k
 void engine_fixture_begin(struct engine_fixture *fixture);
 /* Throws the engine away and recovers from the rows. */
 void engine_fixture_restart(struct engine_fixture *fixture);
+/* The rows as the store would hand them out. */
+void engine_fixture_snapshot(const struct engine_fixture *fixture, struct snapshot *snapshot);
 void engine_fixture_release(struct engine_fixture *fixture);
 
 void pass_seconds(struct engine_fixture *fixture, double seconds); /* and a tick */
