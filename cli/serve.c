@@ -94,13 +94,16 @@ static int open_spec(struct serve *serve, const char *what, struct error *err)
     return cli_load_spec(what, options->overrides, options->name, &serve->spec, err);
 }
 
-static void print_notes(const struct serve *serve)
+/* Notes on how a value was read are for `rung check`. */
+static void print_warnings(const struct serve *serve)
 {
     size_t index;
     json_t *note;
     json_array_foreach(serve->spec.notes, index, note)
     {
-        fprintf(stderr, "%s:%d: note: %s\n", serve->spec.file, (int)json_get_integer(note, "line", 0),
+        if (strcmp(json_get_string(note, "level", ""), "warning") != 0)
+            continue;
+        fprintf(stderr, "%s:%d: warning: %s\n", serve->spec.file, (int)json_get_integer(note, "line", 0),
                 json_get_string(note, "message", ""));
     }
 }
@@ -179,7 +182,7 @@ int serve_open(struct serve *serve, const char *command, struct serve_options *o
     progress_init(&serve->progress, serve->spec.metric, options->quiet);
     init_log(serve);
     if (!options->quiet)
-        print_notes(serve);
+        print_warnings(serve);
     if (options->insecure)
         fprintf(stderr,
                 "rung %s: --insecure: anyone who reaches this address can read and change the sweep\n",

@@ -174,7 +174,8 @@ static void read_counts(struct reader *reader, const struct node *root)
     check_keys(reader, resources, "resources", known, later, UNKNOWN_REFUSED);
     const struct node *devices = node_find(resources, "devices_per_trial");
     if (devices) {
-        read_integer(reader, devices, "resources.devices_per_trial", 1, 1024, &spec->devices_per_trial);
+        /* The trainer of this version uses one device; to accept more would leave the others idle. */
+        read_integer(reader, devices, "resources.devices_per_trial", 1, 1, &spec->devices_per_trial);
     }
 }
 

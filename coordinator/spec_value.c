@@ -33,7 +33,9 @@ static bool number_of(struct reader *reader, const struct node *node, const char
 static void problem_integer(struct reader *reader, const struct node *node, const char *key, double minimum,
                             double maximum)
 {
-    if (maximum < 9e15) {
+    if (minimum == maximum) {
+        problem_found(reader, node, key, "%.0f", minimum);
+    } else if (maximum < 9e15) {
         problem_found(reader, node, key, "an integer from %.0f to %.0f", minimum, maximum);
     } else if (minimum > -9e15) {
         problem_found(reader, node, key, "an integer >= %.0f", minimum);

@@ -124,7 +124,7 @@ static int store_open_writing(struct store *store, const char *vfs, bool *create
 static int store_open_reading(struct store *store, const char *vfs, struct error *err)
 {
     if (!file_exists(store->path)) {
-        return error_set(err, ERROR_USAGE, "there is no database %s; name one with --db", store->path);
+        return error_set(err, ERROR_RESOURCE, "there is no database %s; name one with --db", store->path);
     }
     struct text wal;
     text_init(&wal);

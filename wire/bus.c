@@ -52,6 +52,10 @@ static int security_copy(struct security *to, const struct security *from)
 {
     *to = *from;
     to->allowed = NULL;
+    to->authorized = NULL;
+    if (from->authorized && !(to->authorized = strdup(from->authorized))) {
+        return -1;
+    }
     if (from->allowed_count > 0) {
         to->allowed = malloc(from->allowed_count * sizeof *to->allowed);
         if (!to->allowed) {
@@ -66,6 +70,9 @@ struct bus *bus_create(const struct security *security, const struct log *log, s
 {
     struct bus *bus = calloc(1, sizeof *bus);
     if (!bus || (security && security_copy(&bus->security, security))) {
+        if (bus) {
+            security_release(&bus->security);
+        }
         free(bus);
         error_set(err, ERROR_MEMORY, "out of memory");
         return NULL;
@@ -132,13 +139,17 @@ static void refusal_log(struct refusals *refusals, const struct log *log, const 
     refusals->logged_ns = now;
 }
 
-static bool request_is_allowed(const struct bus *bus, const struct raw_frame frames[ZAP_FRAMES], int count,
+static bool request_is_allowed(struct bus *bus, const struct raw_frame frames[ZAP_FRAMES], int count,
                                struct refusals *refusals)
 {
     char key[KEY_SIZE] = "?", address[64] = "?";
     if (count != 7 || !frame_is(&frames[0], "1.0") || !frame_is(&frames[5], "CURVE") ||
         raw_frame_size(&frames[6]) != 32) {
         return false;
+    }
+    struct error err = {0};
+    if (security_refresh(&bus->security, &err)) {
+        log_warning(&bus->log, "", "%s; the keys read before stay authorized", err.message);
     }
     key_encode(raw_frame_data(&frames[6]), key);
     if (key_is_allowed(&bus->security, key)) {
@@ -152,7 +163,7 @@ static bool request_is_allowed(const struct bus *bus, const struct raw_frame fra
     return false;
 }
 
-static void request_answer(const struct bus *bus, const struct raw_frame frames[ZAP_FRAMES], int count,
+static void request_answer(struct bus *bus, const struct raw_frame frames[ZAP_FRAMES], int count,
                            struct refusals *refusals)
 {
     bool allowed = request_is_allowed(bus, frames, count, refusals);

@@ -20,6 +20,7 @@
 void security_release(struct security *security)
 {
     free(security->allowed);
+    free(security->authorized);
     sodium_memzero(security, sizeof *security);
 }
 
@@ -81,8 +82,19 @@ static bool list_holds(const char *text, const char *key)
     return false;
 }
 
+static void authorized_stamp(const char *path, int64_t *mtime_ns, int64_t *size)
+{
+    struct stat status = {0};
+    bool known = stat(path, &status) == 0;
+    *mtime_ns = known ? (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec : -1;
+    *size = known ? (int64_t)status.st_size : -1;
+}
+
+/* On failure the security's list is as it was. */
 static int allowed_read(struct security *security, const char *path, struct error *err)
 {
+    char(*allowed)[KEY_SIZE] = NULL;
+    size_t count = 0;
     char *text = NULL;
     if (file_check_private(path, 022, err) || !(text = file_read(path, AUTHORIZED_LIMIT, NULL, err))) {
         return -1;
@@ -91,8 +103,9 @@ static int allowed_read(struct security *security, const char *path, struct erro
     for (const char *at = text; *at != '\0'; at++) {
         lines += *at == '\n';
     }
-    security->allowed = calloc(lines, sizeof *security->allowed);
-    if (!security->allowed) {
+    authorized_stamp(path, &security->authorized_mtime_ns, &security->authorized_size);
+    allowed = calloc(lines, sizeof *allowed);
+    if (!allowed) {
         free(text);
         return error_set(err, ERROR_MEMORY, "out of memory");
     }
@@ -100,16 +113,36 @@ static int allowed_read(struct security *security, const char *path, struct erro
     int result = 0;
     for (const char *line = text; *line != '\0' && result == 0; number++) {
         size_t length = line_length(line);
-        int kind = line_key(line, length, security->allowed[security->allowed_count]);
+        int kind = line_key(line, length, allowed[count]);
         if (kind < 0) {
             result =
                 error_set(err, ERROR_USAGE, "%s:%zu: expected a public key of 40 characters", path, number);
         }
-        security->allowed_count += kind == 1;
+        count += kind == 1;
         line += length + (line[length] == '\n');
     }
     free(text);
-    return result;
+    if (result) {
+        free(allowed);
+        return result;
+    }
+    free(security->allowed);
+    security->allowed = allowed;
+    security->allowed_count = count;
+    return 0;
+}
+
+int security_refresh(struct security *security, struct error *err)
+{
+    int64_t mtime_ns, size;
+    if (!security->authorized) {
+        return 0;
+    }
+    authorized_stamp(security->authorized, &mtime_ns, &size);
+    if (mtime_ns == security->authorized_mtime_ns && size == security->authorized_size) {
+        return 0;
+    }
+    return allowed_read(security, security->authorized, err);
 }
 
 static int line_append(int fd, const char *text, const char *public_key, const char *comment)
@@ -212,6 +245,8 @@ int security_for_coordinator(struct security *security, const char *folder, stru
     int result = keys_ensure(&files, &security->own, &worker, err);
     if (result == 0) {
         result = allowed_read(security, files.authorized, err);
+        security->authorized = files.authorized;
+        files.authorized = NULL;
     }
     sodium_memzero(&worker, sizeof worker);
     key_files_release(&files);

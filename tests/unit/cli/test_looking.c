@@ -172,7 +172,7 @@ static void test_refusals(void **state)
         assert_has(errors, cases[i].message);
         assert_string_equal(out, "");
     }
-    assert_int_equal(run(NULL, command_leaderboard, "--db|/nowhere/rung.db"), EXIT_USAGE);
+    assert_int_equal(run(NULL, command_leaderboard, "--db|/nowhere/rung.db"), EXIT_RESOURCE);
     assert_has(errors, "there is no database /nowhere/rung.db");
 }
 

@@ -77,7 +77,7 @@ static void test_everything_given(void **state)
         &spec,
         "name: my.sweep_1\ndescription: tries\nmethod: grid\nseed: 18446744073709551615\nmax_retries: 0\n"
         "metric: {name: validation_accuracy, goal: maximize, objective: best}\n"
-        "resources: {devices_per_trial: 2}\nproject: theirs\nentity: me\ncontroller: {type: local}\n"
+        "resources: {devices_per_trial: 1}\nproject: theirs\nentity: me\ncontroller: {type: local}\n"
         "parameters: {batch_size: {min: 1, max: 9, step: 4}, nesterov: {values: [true, false]}}\n"
         "train:\n  data.path: LICENSE\n  data: {target: -1, header: true}\n  hidden: 64\n  learning_rate: 1\n"
         "  epochs: 2e1\n  lr_scaling.power: 1\n",
@@ -90,7 +90,7 @@ static void test_everything_given(void **state)
     assert_int_equal(spec.objective, OBJECTIVE_BEST);
     assert_string_equal(spec.tie_metric, "validation_loss");
     assert_int_equal(spec.max_retries, 0);
-    assert_int_equal(spec.devices_per_trial, 2);
+    assert_int_equal(spec.devices_per_trial, 1);
     assert_int_equal(spec.stopping.trials, 6);
     assert_json(spec.train,
                 "{\"batch_size\":32,\"data\":{\"header\":\"true\",\"path\":\"" RUNG_SOURCE_DIR
@@ -407,7 +407,7 @@ static void test_compare(void **state)
     struct error err = {0};
     (void)state;
     assert_int_equal(compare("method: random\nrun_cap: 100\nseed: 7\ndescription: longer\nmax_retries: 3\n"
-                             "resources: {devices_per_trial: 2}\n" TRAIN METRIC PARAMETER,
+                             "resources: {devices_per_trial: 1}\n" TRAIN METRIC PARAMETER,
                              true, &err),
                      0);
     assert_int_equal(compare("method: random\nrun_cap: 100\nseed: 8\n" TRAIN METRIC PARAMETER, false, &err),

@@ -210,7 +210,7 @@ static void test_other_files(void **state)
     char path[120], lock[130];
     snprintf(path, sizeof path, "%s/other.db", fixture->folder);
     snprintf(lock, sizeof lock, "%s.lock", path);
-    refuses(path, STORE_READ, ERROR_USAGE, "there is no database");
+    refuses(path, STORE_READ, ERROR_RESOURCE, "there is no database");
     assert_false(file_exists(path));
     run_sql(path, "CREATE TABLE t (x)");
     refuses(path, STORE_WRITE, ERROR_RESOURCE, "another program");

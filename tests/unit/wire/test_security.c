@@ -216,6 +216,30 @@ static void the_list_is_read_with_care(void **state)
     assert_non_null(strstr(err.message, "chmod 600"));
 }
 
+static void the_list_is_read_again_when_it_changes(void **state)
+{
+    struct fixture *fixture = *state;
+    struct security coordinator;
+    struct error err = {0};
+    assert_int_equal(security_for_coordinator(&coordinator, fixture->keys, &err), 0);
+    assert_int_equal(security_refresh(&coordinator, &err), 0);
+    assert_int_equal(coordinator.allowed_count, 1);
+    assert_int_equal(
+        security_authorize(fixture->keys, "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID", "later", &err), 0);
+    assert_int_equal(security_refresh(&coordinator, &err), 0);
+    assert_int_equal(coordinator.allowed_count, 2);
+    assert_string_equal(coordinator.allowed[1], "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID");
+
+    /* half an edit locks nobody out, and lets nobody in */
+    write_text(fixture->keys, "authorized", "nonsense\n", 0600);
+    assert_int_equal(security_refresh(&coordinator, &err), -1);
+    assert_int_equal(coordinator.allowed_count, 2);
+    write_text(fixture->keys, "authorized", "# nobody\n", 0600);
+    assert_int_equal(security_refresh(&coordinator, &err), 0);
+    assert_int_equal(coordinator.allowed_count, 0);
+    security_release(&coordinator);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_create, fixture_destroy)
@@ -223,7 +247,7 @@ int main(void)
         cmocka_unit_test(bytes_become_z85),    TEST(keys_are_made_on_first_use),
         TEST(many_first_users_agree),          TEST(others_must_not_read_a_key),
         TEST(malformed_key_files_are_refused), TEST(keys_are_authorized_once),
-        TEST(the_list_is_read_with_care),
+        TEST(the_list_is_read_with_care),      TEST(the_list_is_read_again_when_it_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
