@@ -2,21 +2,26 @@
  * each with trial and attempt. stdout and stderr of the runner are only logs.
  *
  * agent -> runner
- *   {"type":"sweep","train":{...},"data_path":"/...","seed":"7","metric":"...","maximize":true,"objective":"last"}
- *    once, before the first run; the data is loaded
- *   {"type":"run","trial":3,"attempt":1,"parameters":{},"start":0,"until":9,"checkpoint":"/path or
- * null","save":"/path", "final":{...} or null}
- *   {"type":"until","trial":3,"attempt":1,"until":27}   a higher bound; a paused trial goes on with what is
- * in memory
- *   {"type":"stop","trial":3,"attempt":1,"reason":"stopped|interrupted"}  at the next epoch boundary;
- * interrupted saves a checkpoint. A paused trial is dropped (or kept, interrupted) without an answer. runner
- * -> agent
- *   {"type":"idle","device":"cpu/avx512_core"}          once, when the sweep is loaded; later an `ended` says
- * the same
+ *   {"type":"sweep","train":{...},"data_path":"/...","seed":"7","metric":"...","maximize":true,
+ *    "objective":"last"}
+ *        once, before the first run; the data is loaded
+ *   {"type":"run","trial":3,"attempt":1,"parameters":{},"start":0,"until":9,"checkpoint":"/path or null",
+ *    "save":"/path","final":{...} or null}
+ *   {"type":"until","trial":3,"attempt":1,"until":27}
+ *        a higher bound; a paused trial goes on with what is in memory
+ *   {"type":"stop","trial":3,"attempt":1,"reason":"stopped|interrupted"}
+ *        at the next epoch boundary; interrupted saves a checkpoint. A paused trial is dropped (stopped) or
+ *        kept (interrupted) without an answer
+ *
+ * runner -> agent
+ *   {"type":"idle","device":"cpu/avx512_core"}
+ *        once, when the sweep is loaded; later an `ended` says the same
  *   {"type":"report","trial":3,"attempt":1,"resource":1,"metrics":{},"seconds":0.01,
  *    "details":{"derived":{}} with the first of an attempt}
- *   {"type":"ended","trial":3,"attempt":1,"outcome":"finished|paused|stopped|interrupted|diverged|out_of_memory|invalid|crashed",
- *    "resource":9,"checkpoint":"/path or null","error":"... or null","details":{"derived":{},...}}
+ *   {"type":"ended","trial":3,"attempt":1,"outcome":"...","resource":9,"checkpoint":"/path or null",
+ *    "error":"... or null","details":{"derived":{},...}}
+ *        outcome: finished, paused, stopped, interrupted, diverged, out_of_memory, invalid or crashed
+ *
  * The runner exits when the link closes. Lines are at most 16 MiB. */
 #ifndef RUNG_WORKER_LINK_H
 #define RUNG_WORKER_LINK_H

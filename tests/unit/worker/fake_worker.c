@@ -1,9 +1,11 @@
 /* Two programs in one, so that tests of the agent need no trainer:
  *
  *   fake_worker ENDPOINT DEVICES FOLDER [stay] [wait=S] [reconnect=S] [stop=S]   a worker with the real agent
- *   fake_worker runner DEVICE                                    its child: speaks the link and obeys the
- * parameters: epochs (default 9: finishes there), delay_ms (between epochs, listening), crash_at, exit_at,
- * hang_at, die_at (SIGKILL), junk_at, diverge_at, nan, chatter (prints that many bytes each epoch)
+ *   fake_worker runner DEVICE   its child: speaks the link and obeys the parameters
+ *
+ * epochs (default 9: finishes there), delay_ms (between epochs, listening), held_ms (ends so long after a
+ * pause), crash_at, exit_at with exit_code, hang_at, die_at (SIGKILL), junk_at, diverge_at, nan, chatter
+ * (prints that many bytes each epoch).
  *
  * A checkpoint is the text "trial T resource R". With FAKE_RUNNER_FAILS set the runner ends before it is
  * idle. */
