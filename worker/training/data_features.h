@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#define CATEGORIES_MAXIMUM 32 /* texts of a column that are one-hot encoded; a column with more is dropped   \
-                               */
+/* Texts of a column that are one-hot encoded; a column with more is dropped. */
+#define CATEGORIES_MAXIMUM 32
 
 struct feature {
     int64_t column;
