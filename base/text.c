@@ -128,11 +128,39 @@ static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t 
     return above[b_size];
 }
 
-const char *nearest_word(const char *word, const char *const *words)
+/* Letters and digits of a word in lower case: log_uniform and LogUniform are one. Returns their number. */
+static size_t fold(const char *word, char folded[WORD_LIMIT + 1])
 {
-    size_t size = strlen(word);
-    if (size == 0 || size > WORD_LIMIT)
-        return NULL;
+    size_t size = 0;
+    for (; *word && size < WORD_LIMIT; word++) {
+        if (isalnum((unsigned char)*word))
+            folded[size++] = (char)tolower((unsigned char)*word);
+    }
+    folded[size] = '\0';
+    return size;
+}
+
+#define PART_LEAST 3 /* shorter parts stand in too many words */
+
+/* The only one of `words` that starts with `word`, or (anywhere) has it inside; NULL: none or several. */
+static const char *whole_of_part(const char *word, const char *const *words, bool anywhere)
+{
+    char part[WORD_LIMIT + 1], whole[WORD_LIMIT + 1];
+    const char *found = NULL;
+    size_t size = fold(word, part);
+    for (; size >= PART_LEAST && *words; words++) {
+        fold(*words, whole);
+        if (anywhere ? strstr(whole, part) == NULL : strncmp(whole, part, size) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = *words;
+    }
+    return found;
+}
+
+static const char *nearest_by_edits(const char *word, size_t size, const char *const *words)
+{
     const char *nearest = NULL;
     size_t best = 1 + size / 3 + 1;
     for (; *words; words++) {
@@ -147,6 +175,16 @@ const char *nearest_word(const char *word, const char *const *words)
         }
     }
     return nearest;
+}
+
+const char *nearest_word(const char *word, const char *const *words)
+{
+    size_t size = strlen(word);
+    if (size == 0 || size > WORD_LIMIT)
+        return NULL;
+    const char *nearest = whole_of_part(word, words, false);
+    nearest = nearest ? nearest : nearest_by_edits(word, size, words);
+    return nearest ? nearest : whole_of_part(word, words, true);
 }
 
 /* Length of the well-formed sequence at `s` (Unicode 15, table 3-7), or 0. NUL counts as malformed: the

@@ -30,8 +30,9 @@ char *number_format(double value, char buffer[NUMBER_SIZE]);
  * False also for a number beyond the range of a double (1e999). */
 bool number_parse(const char *string, double *value);
 
-/* The entry of NULL-terminated `words` nearest to `word` by edit distance (at most 1 + length/3 edits, case
- * ignored), or NULL. */
+/* The entry of NULL-terminated `words` that is meant by `word`: the only one that starts with it, else the
+ * nearest by edit distance (at most 1 + length/3 edits), else the only one that has it inside; case ignored,
+ * and for parts (3 letters or more) also "_", "-" and the like. NULL: none. */
 const char *nearest_word(const char *word, const char *const *words);
 
 /* Copies `size` bytes as valid UTF-8: each bad byte becomes U+FFFD. free() the result; NULL on no memory. */

@@ -27,6 +27,21 @@ static void count_trials(const struct stopping_settings *stopping, int rungs, do
     add_bracket(stopping->trials % bracket, stopping->eta, rungs, counts);
 }
 
+double plan_resource(const struct stopping_settings *stopping)
+{
+    int64_t levels[STOPPING_LEVELS];
+    double counts[STOPPING_LEVELS] = {0}, planned = 0;
+    int rungs = stopping_levels(stopping, levels, NULL);
+    if (stopping->trials <= 0) {
+        return 0;
+    }
+    count_trials(stopping, rungs, counts);
+    for (int rung = 0; rung < rungs; rung++) {
+        planned += counts[rung] * (double)(levels[rung] - (rung > 0 ? levels[rung - 1] : 0));
+    }
+    return planned;
+}
+
 int check_plan(json_t *report, const struct stopping_settings *stopping)
 {
     int64_t levels[STOPPING_LEVELS];
@@ -34,22 +49,20 @@ int check_plan(json_t *report, const struct stopping_settings *stopping)
     json_t *array = json_array();
     int rungs = stopping_levels(stopping, levels, NULL);
     bool finite = stopping->trials > 0;
-    double planned = 0;
     if (finite) {
         count_trials(stopping, rungs, counts);
     }
     for (int rung = 0; rung < rungs; rung++) {
         double epochs = counts[rung] * (double)(levels[rung] - (rung > 0 ? levels[rung - 1] : 0));
-        planned += epochs;
         json_array_append_new(
             array, json_pack("{s:i, s:I, s:o, s:o}", "rung", rung, "resource", (json_int_t)levels[rung],
                              "trials", finite ? json_integer((json_int_t)counts[rung]) : json_null(),
                              "epochs", finite ? json_integer((json_int_t)epochs) : json_null()));
     }
     double without = (double)stopping->trials * (double)stopping->max_iter;
-    json_t *epochs =
-        json_pack("{s:o, s:o}", "planned", finite ? json_integer((json_int_t)planned) : json_null(),
-                  "without", finite ? json_integer((json_int_t)without) : json_null());
+    json_t *epochs = json_pack("{s:o, s:o}", "planned",
+                               finite ? json_integer((json_int_t)plan_resource(stopping)) : json_null(),
+                               "without", finite ? json_integer((json_int_t)without) : json_null());
     static const char *const rules[] = {[STOPPING_NONE] = "none",
                                         [STOPPING_SUCCESSIVE_HALVING] = "successive_halving",
                                         [STOPPING_ASHA_PROMOTION] = "asha promotion",

@@ -13,6 +13,9 @@
 json_t *check_report(const struct spec *spec, const struct dataset *dataset, int64_t sample);
 /* check_plan.c: rungs and epochs, into the report. -1 without memory. */
 int check_plan(json_t *report, const struct stopping_settings *stopping);
+/* Epochs that the sweep is expected to train, all trials together; 0: not known. Exact for successive
+ * halving. */
+double plan_resource(const struct stopping_settings *stopping);
 /* check_table.c: for people. */
 void check_print(const json_t *report, FILE *out);
 

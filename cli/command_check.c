@@ -2,9 +2,9 @@
 #include "cli/check_report.h"
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +49,8 @@ static int read_options(struct check *check, int argc, char **argv)
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int code;
-    optind = 1;
-    while ((code = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    options_start();
+    while ((code = options_next("check", argc, argv, options)) != -1) {
         switch (code) {
         case OPTION_SAMPLE:
             if (read_sample(optarg, &check->sample) != 0) {
@@ -75,7 +75,6 @@ static int read_options(struct check *check, int argc, char **argv)
             fputs(usage, stdout);
             return EXIT_DONE;
         default:
-            fputs("try 'rung check --help'\n", stderr);
             return EXIT_USAGE;
         }
     }

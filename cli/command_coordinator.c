@@ -1,8 +1,8 @@
 /* rung coordinator SPEC: serve a sweep to workers that attach from anywhere. */
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/serve.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,13 +21,18 @@ static const char usage[] =
 static const struct option options_table[] = {
     SERVE_LONG_OPTIONS, {"bind", required_argument, NULL, OPTION_OWN}, {NULL, 0, NULL, 0}};
 
-static void print_endpoints(const struct serve *serve)
+static void print_start(const struct serve *serve)
 {
-    fprintf(stderr, "sweep %s (%s) in %s\n", serve->spec.name, server_sweep_id(serve->server),
-            serve->options->db);
     const char *address;
+    serve_print_start(serve);
     for (size_t i = 0; (address = server_address(serve->server, i)) != NULL; i++)
-        fprintf(stderr, "attach workers with: rung worker %s\n", address);
+        serve_print_attach(address, "attach workers with: ");
+}
+
+static void print_end(const struct serve *serve)
+{
+    fprintf(stderr, "the sweep has ended: rung leaderboard %s --db %s\n", serve->spec.name,
+            serve->options->db);
 }
 
 int command_coordinator(int argc, char **argv)
@@ -37,14 +42,14 @@ int command_coordinator(int argc, char **argv)
     size_t binds = 0;
     int code;
     serve_options_init(&options);
-    optind = 1;
-    while ((code = getopt_long(argc, argv, "qvh", options_table, NULL)) != -1) {
+    options_start();
+    while ((code = options_next("coordinator", argc, argv, options_table)) != -1) {
         if (code == 'h') {
             fputs(usage, stdout);
             return EXIT_DONE;
         }
         if (code == '?')
-            return command_usage_error("coordinator", "see the options above");
+            return EXIT_USAGE;
         if (code == OPTION_OWN && binds == MAX_BINDS)
             return command_usage_error("coordinator", "more than %d --bind options", MAX_BINDS);
         if (code == OPTION_OWN)
@@ -62,8 +67,10 @@ int command_coordinator(int argc, char **argv)
     int result = serve_open(&serve, "coordinator", &options, what);
     if (result == 0) {
         if (!options.quiet)
-            print_endpoints(&serve);
+            print_start(&serve);
         result = serve_run(&serve, NULL, NULL);
+        if (!options.quiet && (result == EXIT_DONE || result == EXIT_UNRANKED))
+            print_end(&serve);
     }
     serve_close(&serve);
     return result;

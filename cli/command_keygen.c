@@ -1,10 +1,10 @@
 /* rung keygen: keys for this user, or for another machine or person. */
 #include "cli/command.h"
+#include "cli/options.h"
 
 #include "base/files.h"
 #include "wire/security.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,11 @@ static const char usage[] =
     "  --out DIR     where the folder to hand over is made\n"
     "  --config DIR  folder of this user's keys (default ~/.config/rung)\n";
 
-static const struct option options_table[] = {{"for", required_argument, NULL, 'f'},
-                                              {"out", required_argument, NULL, 'o'},
-                                              {"config", required_argument, NULL, 'c'},
+enum { OPTION_FOR = 1000, OPTION_OUT, OPTION_CONFIG };
+
+static const struct option options_table[] = {{"for", required_argument, NULL, OPTION_FOR},
+                                              {"out", required_argument, NULL, OPTION_OUT},
+                                              {"config", required_argument, NULL, OPTION_CONFIG},
                                               {"help", no_argument, NULL, 'h'},
                                               {NULL, 0, NULL, 0}};
 
@@ -85,23 +87,23 @@ int command_keygen(int argc, char **argv)
     const char *name = NULL, *out = NULL, *config = NULL;
     struct error err = {0};
     int code;
-    optind = 1;
-    while ((code = getopt_long(argc, argv, "h", options_table, NULL)) != -1) {
+    options_start();
+    while ((code = options_next("keygen", argc, argv, options_table)) != -1) {
         switch (code) {
         case 'h':
             fputs(usage, stdout);
             return EXIT_DONE;
-        case 'f':
+        case OPTION_FOR:
             name = optarg;
             break;
-        case 'o':
+        case OPTION_OUT:
             out = optarg;
             break;
-        case 'c':
+        case OPTION_CONFIG:
             config = optarg;
             break;
         default:
-            return command_usage_error("keygen", "see the options above");
+            return EXIT_USAGE;
         }
     }
     if (optind < argc)

@@ -1,5 +1,6 @@
 /* rung leaderboard [SWEEP]: the ranked trials. */
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/query.h"
 
 #include "base/json.h"
@@ -265,8 +266,8 @@ int command_leaderboard(int argc, char **argv)
 {
     struct leaderboard board = {0};
     int code;
-    optind = 0; /* `rung run` calls this after its own options */
-    while ((code = getopt_long(argc, argv, "h", options_table, NULL)) != -1) {
+    options_start();
+    while ((code = options_next("leaderboard", argc, argv, options_table)) != -1) {
         if (code == 'h') {
             fputs(usage, stdout);
             return EXIT_DONE;

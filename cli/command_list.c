@@ -1,5 +1,6 @@
 /* rung list: the sweeps in a database. */
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/query.h"
 
 #include <stdio.h>
@@ -46,8 +47,8 @@ int command_list(int argc, char **argv)
     struct query_options options = {0};
     struct error err = {0};
     int code;
-    optind = 0;
-    while ((code = getopt_long(argc, argv, "h", options_table, NULL)) != -1) {
+    options_start();
+    while ((code = options_next("list", argc, argv, options_table)) != -1) {
         if (code == 'h') {
             fputs(usage, stdout);
             return EXIT_DONE;

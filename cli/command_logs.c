@@ -1,5 +1,6 @@
 /* rung logs SWEEP TRIAL: what a trial's program printed, as kept beside the database. */
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/query.h"
 
 #include "base/files.h"
@@ -167,8 +168,8 @@ int command_logs(int argc, char **argv)
 {
     struct logs logs = {0};
     int code;
-    optind = 0;
-    while ((code = getopt_long(argc, argv, "fh", options_table, NULL)) != -1) {
+    options_start();
+    while ((code = options_next("logs", argc, argv, options_table)) != -1) {
         if (code == 'h') {
             fputs(usage, stdout);
             return EXIT_DONE;

@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/client.h"
+#include "cli/options.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,8 +122,8 @@ static int command_operator(const struct operator_word *word, int argc, char **a
     struct client client = {0};
     bool now = false, as_json = false;
     int code;
-    optind = 1;
-    while ((code = getopt_long(argc, argv, "h", options_table, NULL)) != -1) {
+    options_start();
+    while ((code = options_next(word->name, argc, argv, options_table)) != -1) {
         switch (code) {
         case 'h':
             print_usage(word);
@@ -148,7 +148,7 @@ static int command_operator(const struct operator_word *word, int argc, char **a
                 break;
             return command_usage_error(word->name, "--now is an option of 'rung stop'");
         default:
-            return command_usage_error(word->name, "see the options above");
+            return EXIT_USAGE;
         }
     }
     if (argc - optind > 1)

@@ -1,12 +1,12 @@
 /* rung run SPEC: coordinator and workers on this machine, live progress, the leaderboard at the end. */
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/serve.h"
 
 #include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,11 +125,10 @@ static int print_leaderboard(const struct run *run, const struct serve *serve)
 
 static void print_start(const struct run *run, const struct serve *serve)
 {
-    fprintf(stderr, "sweep %s (%s) in %s, seed %llu\n", serve->spec.name, server_sweep_id(serve->server),
-            serve->options->db, (unsigned long long)serve->spec.seed);
+    serve_print_start(serve);
     const char *address = server_address(serve->server, 1);
     if (address && strncmp(run->bind, "tcp://", 6) == 0)
-        fprintf(stderr, "more workers may attach: rung worker %s\n", address);
+        serve_print_attach(address, "more workers may attach: ");
 }
 
 static int serve_sweep(struct run *run, struct serve *serve, struct serve_options *options, const char *what)
@@ -167,14 +166,14 @@ int command_run(int argc, char **argv)
     struct run run = {.devices = "auto", .bind = "tcp://127.0.0.1:0", .top = "10", .format = "table"};
     int code;
     serve_options_init(&options);
-    optind = 1;
-    while ((code = getopt_long(argc, argv, "qvh", options_table, NULL)) != -1) {
+    options_start();
+    while ((code = options_next("run", argc, argv, options_table)) != -1) {
         switch (code) {
         case 'h':
             fputs(usage, stdout);
             return EXIT_DONE;
         case '?':
-            return command_usage_error("run", "see the options above");
+            return EXIT_USAGE;
         case OPTION_DEVICES:
             run.devices = optarg;
             break;

@@ -1,5 +1,6 @@
 /* rung show SWEEP TRIAL: one trial in full. */
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/query.h"
 
 #include "base/json.h"
@@ -241,8 +242,8 @@ int command_show(int argc, char **argv)
 {
     struct show show = {0};
     int code;
-    optind = 0;
-    while ((code = getopt_long(argc, argv, "h", options_table, NULL)) != -1) {
+    options_start();
+    while ((code = options_next("show", argc, argv, options_table)) != -1) {
         if (code == 'h') {
             fputs(usage, stdout);
             return EXIT_DONE;

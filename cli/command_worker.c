@@ -1,5 +1,6 @@
 /* rung worker ENDPOINT: attach this machine to a coordinator. */
 #include "cli/command.h"
+#include "cli/options.h"
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -9,7 +10,6 @@
 #include "worker/agent.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -137,7 +137,7 @@ static int take_option(struct worker_options *options, int code, char *value)
         options->verbose = true;
         return 0;
     default:
-        return command_usage_error("worker", "see the options above");
+        return EXIT_USAGE;
     }
 }
 
@@ -264,8 +264,8 @@ int command_worker(int argc, char **argv)
     struct worker_options options = {
         .settings = {.devices = "auto", .wait_seconds = 60, .reconnect_seconds = 3600}};
     int code;
-    optind = 1;
-    while ((code = getopt_long(argc, argv, "qvh", options_table, NULL)) != -1) {
+    options_start();
+    while ((code = options_next("worker", argc, argv, options_table)) != -1) {
         if (code == 'h') {
             fputs(usage, stdout);
             return EXIT_DONE;

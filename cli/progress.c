@@ -2,8 +2,11 @@
 #include "cli/progress.h"
 
 #include "base/clock.h"
+#include "cli/check_report.h"
+#include "cli/listing.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +17,8 @@
 #define PLAIN_INTERVAL_NS (5 * NS_PER_SECOND)
 #define PLAIN_BEST_INTERVAL_NS (1 * NS_PER_SECOND)
 
-void progress_init(struct progress *progress, const char *metric, bool quiet)
+void progress_init(struct progress *progress, const char *metric, const struct stopping_settings *stopping,
+                   bool quiet)
 {
     memset(progress, 0, sizeof(*progress));
     progress->terminal = isatty(STDERR_FILENO) == 1;
@@ -24,6 +28,8 @@ void progress_init(struct progress *progress, const char *metric, bool quiet)
     progress->printed_ended = -1;
     progress->child_fd = -1;
     progress->metric = metric;
+    progress->rungs = stopping->kind != STOPPING_NONE;
+    progress->expected = plan_resource(stopping);
     text_init(&progress->child_line);
 }
 
@@ -93,44 +99,155 @@ static void format_elapsed(int64_t ns, char *buffer, size_t size)
                  seconds % 60);
 }
 
-static void describe(const struct progress *progress, const struct engine_counts *counts, struct text *text)
+/* One thing that is said about the sweep; where not all fit, those with the smallest weight go first. */
+struct part {
+    char text[160];
+    int weight;
+};
+
+#define PARTS 12
+#define BAR_LEAST 8 /* a narrower bar shows nothing */
+#define SEPARATOR 2 /* ", " */
+
+struct line {
+    struct part parts[PARTS];
+    size_t count;
+};
+
+__attribute__((format(printf, 3, 4))) static void add(struct line *line, int weight, const char *format, ...)
 {
-    char number[NUMBER_SIZE], elapsed[32];
-    text_printf(text, "%" PRId64, ended_trials(counts));
+    struct part *part = &line->parts[line->count++];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(part->text, sizeof(part->text), format, arguments);
+    va_end(arguments);
+    part->weight = weight;
+}
+
+/* Rungs hold most trials back until the end, so that there it is trials begun and epochs that move. */
+static void add_trials(struct line *line, const struct progress *progress, const struct engine_counts *counts)
+{
+    bool rungs = progress->rungs && ended_trials(counts) < counts->proposed;
+    char total[32] = "";
     if (counts->total >= 0)
-        text_printf(text, "/%" PRId64, counts->total);
-    text_append(text, " trials");
+        snprintf(total, sizeof(total), "/%" PRId64, counts->total);
+    add(line, 9, "%" PRId64 "%s trials%s", rungs ? counts->proposed : ended_trials(counts), total,
+        rungs ? " begun" : "");
     if (counts->failed > 0)
-        text_printf(text, " (%" PRId64 " failed)", counts->failed);
-    text_printf(text, ", %" PRId64 " running", counts->running);
+        add(line, 7, "%" PRId64 " failed", counts->failed);
+    if (progress->rungs)
+        add(line, 4, "%.0f epoch%s", counts->resource_done, counts->resource_done == 1 ? "" : "s");
+}
+
+static void add_best(struct line *line, const struct progress *progress, const struct engine_counts *counts,
+                     bool brief)
+{
+    if (counts->best_trial == 0)
+        return;
+    const char *metric = progress->metric ? progress->metric : "objective";
+    add(line, 8, "best %s%s%.5g (trial %" PRId64 ")", brief ? "" : metric, brief ? "" : " ",
+        counts->best_objective, counts->best_trial);
+}
+
+static void describe(struct line *line, const struct progress *progress, const struct engine_counts *counts,
+                     bool brief)
+{
+    char elapsed[32];
+    line->count = 0;
+    add_trials(line, progress, counts);
+    if (counts->running > 0)
+        add(line, 3, "%" PRId64 " running", counts->running);
     if (counts->paused > 0)
-        text_printf(text, ", %" PRId64 " paused", counts->paused);
-    text_printf(text, ", %" PRId64 " worker%s", counts->workers, counts->workers == 1 ? "" : "s");
-    if (counts->best_trial > 0) {
-        snprintf(number, sizeof(number), "%.5g", counts->best_objective);
-        text_printf(text, ", best %s %s (trial %" PRId64 ")",
-                    progress->metric ? progress->metric : "objective", number, counts->best_trial);
-    }
+        add(line, 1, "%" PRId64 " paused", counts->paused);
+    if (counts->workers > 0 || counts->state < SWEEP_FINISHED)
+        add(line, 2, "%" PRId64 " worker%s", counts->workers, counts->workers == 1 ? "" : "s");
+    add_best(line, progress, counts, brief);
     if (counts->refitting)
-        text_append(text, ", training the winner again");
+        add(line, 7, "training the winner again");
     if (counts->state == SWEEP_PAUSED)
-        text_append(text, ", paused");
+        add(line, 7, "paused");
     format_elapsed(clock_now().monotonic_ns - progress->started_ns, elapsed, sizeof(elapsed));
-    text_printf(text, ", %s", elapsed);
+    add(line, 6, "%s", elapsed);
+}
+
+static int line_width(const struct line *line)
+{
+    int width = 0;
+    for (size_t i = 0; i < line->count; i++)
+        width += text_width(line->parts[i].text, strlen(line->parts[i].text)) + (i > 0 ? SEPARATOR : 0);
+    return width;
+}
+
+static void drop_lightest(struct line *line)
+{
+    size_t lightest = 0;
+    for (size_t i = 1; i < line->count; i++)
+        if (line->parts[i].weight < line->parts[lightest].weight)
+            lightest = i;
+    memmove(&line->parts[lightest], &line->parts[lightest + 1],
+            (line->count - lightest - 1) * sizeof(line->parts[0]));
+    line->count--;
+}
+
+/* The parts that fit `width` columns (0: all); the metric's name goes before whole parts do. */
+static void fit(struct line *line, const struct progress *progress, const struct engine_counts *counts,
+                int width)
+{
+    describe(line, progress, counts, false);
+    if (width > 0 && line_width(line) > width)
+        describe(line, progress, counts, true);
+    while (width > 0 && line->count > 1 && line_width(line) > width)
+        drop_lightest(line);
+}
+
+static void append_line(struct text *text, const struct line *line)
+{
+    for (size_t i = 0; i < line->count; i++)
+        text_printf(text, "%s%s", i > 0 ? ", " : "", line->parts[i].text);
+}
+
+/* From 0 to 1. What ASHA trains is known only roughly beforehand: it is not done before it ends. */
+static double fraction_done(const struct progress *progress, const struct engine_counts *counts)
+{
+    double ended = (double)ended_trials(counts) / (double)counts->total;
+    double trained = progress->expected > 0 ? counts->resource_done / progress->expected : 0;
+    double done = ended > trained ? ended : trained;
+    return ended < 1 && done > 0.98 ? 0.98 : done;
+}
+
+static void append_bar(struct text *text, double done, int width)
+{
+    int filled = (int)(width * done);
+    text_append(text, "[");
+    for (int i = 0; i < width; i++)
+        text_append(text, i < filled ? "=" : i == filled ? ">" : " ");
+    text_append(text, "] ");
+}
+
+void progress_describe(const struct progress *progress, const struct engine_counts *counts, int width,
+                       struct text *text)
+{
+    struct line line;
+    int brackets = 3; /* and the blank behind them */
+    fit(&line, progress, counts, width);
+    int room = width > 0 ? width - line_width(&line) - brackets : BAR_WIDTH;
+    if (counts->total > 0 && room >= BAR_LEAST)
+        append_bar(text, fraction_done(progress, counts), room < BAR_WIDTH ? room : BAR_WIDTH);
+    append_line(text, &line);
+}
+
+/* The last column stays free: some terminals wrap as soon as it is written. */
+static int live_width(void)
+{
+    int width = terminal_width(STDERR_FILENO);
+    return width > 1 ? width - 1 : 0;
 }
 
 static void draw(struct progress *progress, const struct engine_counts *counts)
 {
     struct text text;
     text_init(&text);
-    if (counts->total > 0) {
-        int filled = (int)(BAR_WIDTH * ended_trials(counts) / counts->total);
-        text_append(&text, "[");
-        for (int i = 0; i < BAR_WIDTH; i++)
-            text_append(&text, i < filled ? "=" : i == filled ? ">" : " ");
-        text_append(&text, "] ");
-    }
-    describe(progress, counts, &text);
+    progress_describe(progress, counts, live_width(), &text);
     if (text.data)
         fprintf(stderr, "\r\033[K%s", text.data);
     fflush(stderr);
@@ -141,8 +258,10 @@ static void draw(struct progress *progress, const struct engine_counts *counts)
 static void print_plain(struct progress *progress, const struct engine_counts *counts)
 {
     struct text text;
+    struct line line;
     text_init(&text);
-    describe(progress, counts, &text);
+    fit(&line, progress, counts, progress->terminal ? live_width() : 0);
+    append_line(&text, &line);
     if (text.data)
         fprintf(stderr, "%s\n", text.data);
     text_release(&text);

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "cli/addresses.h"
 #include "cli/command.h"
 #include "cli/load.h"
 
@@ -144,22 +145,23 @@ static void on_progress(void *user, const struct engine_counts *counts, const st
         each->each_f(each->user, each->serve);
 }
 
+/* One line: the first address of TCP, as others can use it. */
 static int write_endpoint_file(const struct serve *serve, struct error *err)
 {
     const char *path = serve->options->endpoint_file;
     if (!path)
         return 0;
-    struct text text;
-    text_init(&text);
-    const char *address = NULL;
+    char line[ADDRESS_SIZE + 1], addresses[1][ADDRESS_SIZE];
+    const char *address, *best = server_address(serve->server, 0);
     for (size_t i = 0; (address = server_address(serve->server, i)) != NULL; i++) {
-        if (strncmp(address, "tcp://", 6) == 0)
-            text_printf(&text, "%s\n", address);
+        if (strncmp(address, "tcp://", 6) == 0) {
+            best = address;
+            break;
+        }
     }
-    int result = text.failed ? error_set(err, ERROR_MEMORY, "out of memory")
-                             : file_write(path, text.data ? text.data : "", text.size, 0644, err);
-    text_release(&text);
-    return result;
+    addresses_usable(best, addresses, 1);
+    int size = snprintf(line, sizeof(line), "%s\n", addresses[0]);
+    return file_write(path, line, (size_t)size, 0644, err);
 }
 
 static void init_log(struct serve *serve)
@@ -179,7 +181,7 @@ int serve_open(struct serve *serve, const char *command, struct serve_options *o
     serve->options = options;
     if (open_spec(serve, what, &err) != 0)
         return command_fail(command, &err);
-    progress_init(&serve->progress, serve->spec.metric, options->quiet);
+    progress_init(&serve->progress, serve->spec.metric, &serve->spec.stopping, options->quiet);
     init_log(serve);
     if (!options->quiet)
         print_warnings(serve);
@@ -230,7 +232,24 @@ int serve_run(struct serve *serve, void (*each_f)(void *user, struct serve *serv
                 serve->command, serve->command, serve->spec.name, serve->options->db);
         return EXIT_INTERRUPTED;
     }
-    return server_has_ranked_trial(serve->server) ? EXIT_DONE : EXIT_UNRANKED;
+    /* Without a metric nothing is ranked, and nothing was asked to be. */
+    bool good =
+        serve->spec.metric ? server_has_ranked_trial(serve->server) : serve->progress.counts.completed > 0;
+    return good ? EXIT_DONE : EXIT_UNRANKED;
+}
+
+void serve_print_start(const struct serve *serve)
+{
+    fprintf(stderr, "sweep %s (%s) in %s, seed %llu\n", serve->spec.name, server_sweep_id(serve->server),
+            serve->options->db, (unsigned long long)serve->spec.seed);
+}
+
+void serve_print_attach(const char *bound, const char *before)
+{
+    char addresses[8][ADDRESS_SIZE];
+    size_t count = addresses_usable(bound, addresses, 8);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, "%srung worker %s\n", before, addresses[i]);
 }
 
 void serve_close(struct serve *serve)

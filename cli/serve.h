@@ -78,6 +78,10 @@ int serve_open(struct serve *serve, const char *command, struct serve_options *o
 /* Handles signals and serves to the end; the exit code (0, 1, 4, 130). `each_f` is called with every progress
  * update; it may request a stop. */
 int serve_run(struct serve *serve, void (*each_f)(void *user, struct serve *serve), void *user);
+/* What is served, where and with which seed, on stderr. */
+void serve_print_start(const struct serve *serve);
+/* "rung worker ADDRESS" for every address that `bound` can be reached at, each behind `before`. */
+void serve_print_attach(const char *bound, const char *before);
 void serve_close(struct serve *serve);
 
 #endif

@@ -74,6 +74,19 @@ static void test_nearest_word(void **state)
     assert_null(nearest_word("gd", methods)); /* two edits, only one allowed */
     assert_null(nearest_word("x", letters));
     assert_null(nearest_word("", words));
+    /* parts: the start goes before the edits, what stands inside after them, and only one may be meant */
+    const char *const metrics[] = {"validation_auc",
+                                   "validation_accuracy",
+                                   "validation_balanced_accuracy",
+                                   "train_loss",
+                                   "validation_loss",
+                                   "log_uniform_values",
+                                   NULL};
+    assert_string_equal(nearest_word("validation_acc", metrics), "validation_accuracy");
+    assert_string_equal(nearest_word("loguniform", metrics), "log_uniform_values");
+    assert_string_equal(nearest_word("balanced", metrics), "validation_balanced_accuracy");
+    assert_null(nearest_word("loss", metrics));
+    assert_null(nearest_word("va", metrics));
     char huge[300];
     memset(huge, 'a', sizeof huge - 1);
     huge[sizeof huge - 1] = '\0';
