@@ -9,7 +9,7 @@
  *      |          |--> stopped/pruned|threshold|user
  *      |          \--> failed/diverged|out_of_memory|timed_out|crashed|no_metric|invalid|lost
  *      |--> cancelled/user          paused --> stopped/pruned|user
- *      \--> stopped/pruned          (its rung closed while it waited to be run again)
+ *      \--> stopped/pruned|user     (its rung closed, or the sweep was stopped, while it waited to go on)
  *
  * Contract with the server: all records of a turn are committed in one transaction BEFORE any message of that
  * turn is sent; a failed commit is retried with the same records. Answers are functions of stored state. */
@@ -70,6 +70,12 @@ struct outgoing {
     struct message message; /* owned by the effects */
 };
 
+/* What an attempt printed, as its end told it. Owned by the effects; a text may be NULL, not both. */
+struct attempt_log {
+    int64_t trial, attempt;
+    char *out, *err;
+};
+
 /* What one turn gathers; many events may append to one. Owned by the caller, emptied with effects_clear. */
 struct effects {
     struct record *records;
@@ -78,6 +84,8 @@ struct effects {
     size_t message_count, message_capacity;
     char (*unneeded_blobs)[65]; /* checkpoints that no trial can need any more: delete AFTER the commit */
     size_t unneeded_count, unneeded_capacity;
+    struct attempt_log *logs; /* to keep AFTER the commit */
+    size_t log_count, log_capacity;
     int64_t wake_ns; /* monotonic: call EVENT_TICK no later than this; INT64_MAX: no need */
 };
 void effects_init(struct effects *effects);

@@ -228,6 +228,7 @@ static void ended_apply(struct engine *engine, struct trial *trial, int64_t numb
     text_replace(engine, &attempt->device, message->device);
     text_replace(engine, &attempt->error, message->error);
     engine_mark_attempt(engine, trial, number);
+    engine_keep_log(engine, trial->record.number, number, message->log_stdout, message->log_stderr);
     if (!attempt_is_open(trial, attempt)) {
         if (message->checkpoint)
             checkpoint_orphan(engine, trial, message->checkpoint);

@@ -15,7 +15,11 @@ void effects_clear(struct effects *effects)
         record_release(&effects->records[i]);
     for (size_t i = 0; i < effects->message_count; i++)
         message_release(&effects->messages[i].message);
-    effects->record_count = effects->message_count = effects->unneeded_count = 0;
+    for (size_t i = 0; i < effects->log_count; i++) {
+        free(effects->logs[i].out);
+        free(effects->logs[i].err);
+    }
+    effects->record_count = effects->message_count = effects->unneeded_count = effects->log_count = 0;
 }
 
 void effects_release(struct effects *effects)
@@ -24,6 +28,7 @@ void effects_release(struct effects *effects)
     free(effects->records);
     free(effects->messages);
     free(effects->unneeded_blobs);
+    free(effects->logs);
     effects_init(effects);
 }
 
@@ -70,6 +75,26 @@ void engine_send_error(struct engine *engine, peer_number peer, const char *code
         return;
     message->code = engine_text(engine, code);
     message->error = engine_text(engine, text);
+}
+
+void engine_keep_log(struct engine *engine, int64_t trial, int64_t attempt, const char *out, const char *err)
+{
+    struct effects *effects = engine->effects;
+    if (!out && !err)
+        return;
+    struct attempt_log *logs =
+        array_room(effects->logs, effects->log_count, &effects->log_capacity, sizeof(*logs));
+    if (!logs) {
+        engine_fail_memory(engine);
+        return;
+    }
+    effects->logs = logs;
+    logs[effects->log_count++] = (struct attempt_log){
+        .trial = trial,
+        .attempt = attempt,
+        .out = engine_text(engine, out),
+        .err = engine_text(engine, err),
+    };
 }
 
 static struct record *record_new(struct engine *engine, enum record_type type)

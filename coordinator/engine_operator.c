@@ -7,11 +7,8 @@ json_t *engine_status(const struct engine *engine)
 {
     struct engine_counts counts;
     engine_counts(engine, &counts);
-    const char *state = sweep_state_name(counts.state);
-    if (!engine->ended && engine->interrupting)
-        state = "interrupting";
-    else if (!engine->ended && engine->stop_requested)
-        state = "stopping";
+    bool leaving = engine->interrupting && !engine->ended;
+    const char *state = leaving ? "interrupting" : sweep_state_name(counts.state);
     json_t *best = counts.best_trial ? json_pack("{s:I, s:o, s:I}", "trial", (json_int_t)counts.best_trial,
                                                  "objective", json_number(counts.best_objective), "resource",
                                                  (json_int_t)counts.best_resource)
@@ -53,9 +50,15 @@ static void sweep_set_state(struct engine *engine, enum sweep_state state)
     engine_keep_sweep(engine);
 }
 
+/* Kept, so that a sweep whose coordinator dies meanwhile goes on stopping. */
 static void operator_stop(struct engine *engine, bool now)
 {
-    engine->stop_requested = true;
+    if (engine->sweep.state == SWEEP_STOPPING_NOW)
+        return;
+    sweep_set_state(engine, now ? SWEEP_STOPPING_NOW : SWEEP_STOPPING);
+    for (int64_t number = 0; number <= engine->proposed && !*engine->failure.message; number++)
+        if (engine->trials[number])
+            trial_give_up(engine, engine->trials[number]);
     if (!now || engine->draining)
         return;
     engine->draining = true;
@@ -78,9 +81,13 @@ void operator_handle(struct engine *engine, peer_number peer, const struct messa
         answer_send(engine, peer, "the sweep has ended");
         return;
     }
-    if (message->type == MESSAGE_STOP)
+    if (message->type == MESSAGE_STOP) {
         operator_stop(engine, message->now);
-    else
+    } else if (engine_is_stopping(engine)) {
+        answer_send(engine, peer, "the sweep is being stopped");
+        return;
+    } else {
         sweep_set_state(engine, message->type == MESSAGE_PAUSE ? SWEEP_PAUSED : SWEEP_RUNNING);
+    }
     answer_send(engine, peer, NULL);
 }

@@ -199,16 +199,19 @@ static void restore_work(struct engine *engine)
     }
 }
 
-/* A stopped sweep goes on; a finished one only if it may have more trials than it had. */
+/* A finished sweep goes on if it may have more trials than it had; a stopped one never. */
 static void restore_state(struct engine *engine)
 {
-    bool reopens = engine->sweep.state == SWEEP_STOPPED ||
-                   (engine->sweep.state == SWEEP_FINISHED && engine_may_propose(engine));
-    engine->ended = engine->sweep.state == SWEEP_FINISHED && !reopens;
+    bool reopens = engine->sweep.state == SWEEP_FINISHED && engine_may_propose(engine);
+    engine->draining = engine->sweep.state == SWEEP_STOPPING_NOW;
+    engine->ended =
+        engine->sweep.state == SWEEP_STOPPED || (engine->sweep.state == SWEEP_FINISHED && !reopens);
     if (!reopens)
         return;
     engine->sweep.state = SWEEP_RUNNING;
     engine->sweep.ended_ms = 0;
+    json_decref(engine->sweep.final); /* of a winner that may be none any more */
+    engine->sweep.final = NULL;
     engine_keep_sweep(engine);
 }
 

@@ -85,10 +85,11 @@ static struct rung_entry_record *entry_make(struct engine *engine, struct trial 
     return &entries[trial->entry_count++];
 }
 
-/* The newest attempt, while it runs, may go to where the trial may go. */
+/* The newest attempt, while it runs, may go to where the trial may go; in a sweep that is being stopped it
+ * ends where it was sent to. */
 static void until_raise(struct engine *engine, struct trial *trial)
 {
-    if (!trial->holder)
+    if (!trial->holder || engine_is_stopping(engine))
         return;
     trial_newest(trial)->until = trial_until(engine, trial);
     engine_mark_attempt(engine, trial, trial->attempt_count);

@@ -126,7 +126,7 @@ struct engine {
     int64_t live_workers, busy_slots, known_slots, open_attempts;
     uint64_t stamp;
 
-    bool interrupting, stop_requested;
+    bool interrupting;
     bool draining;         /* workers were told to take no more and to hand back what runs */
     bool starved;          /* idle slots were offered all work there is */
     bool stopping_changed; /* promotions and prunes may be due */
@@ -161,6 +161,7 @@ void engine_flush(struct engine *engine);
 void engine_keep_sweep(struct engine *engine);
 void engine_keep_worker(struct engine *engine, const struct worker *worker);
 void engine_keep_report(struct engine *engine, const struct report_record *report);
+void engine_keep_log(struct engine *engine, int64_t trial, int64_t attempt, const char *out, const char *err);
 void engine_keep_entry(struct engine *engine, const struct rung_entry_record *entry);
 
 /* engine_worker.c */
@@ -208,6 +209,8 @@ void trial_enqueue(struct engine *engine, struct trial *trial, enum queue queue)
 void trial_dequeue(struct engine *engine, struct trial *trial);
 void trial_prune(struct engine *engine, struct trial *trial);
 void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome);
+/* In a sweep that is being stopped: what does not run now never will. */
+void trial_give_up(struct engine *engine, struct trial *trial);
 extern const struct heap_order queue_order, ranking_order;
 
 /* engine_rung.c */
@@ -240,6 +243,7 @@ void checkpoint_orphan(struct engine *engine, struct trial *trial,
 
 /* engine_work.c */
 bool engine_holds(const struct engine *engine); /* no new work: paused, stopping, interrupted or ended */
+bool engine_is_stopping(const struct engine *engine); /* by the operator */
 bool engine_may_propose(const struct engine *engine);
 int64_t engine_active(const struct engine *engine); /* trials that will still report */
 void engine_settle(struct engine *engine);

@@ -122,6 +122,8 @@ void trial_enqueue(struct engine *engine, struct trial *trial, enum queue queue)
 static void final_set(struct engine *engine, const struct trial *trial)
 {
     const struct attempt *attempt = trial_newest(trial);
+    if (trial->record.reason == REASON_USER)
+        return; /* nobody wants one */
     json_decref(engine->sweep.final);
     if (trial->record.state == TRIAL_COMPLETED)
         engine->sweep.final = trial->record.derived ? json_incref(trial->record.derived) : json_object();
@@ -227,7 +229,17 @@ static void trial_retry(struct engine *engine, struct trial *trial, enum trial_r
     }
 }
 
-void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome)
+void trial_give_up(struct engine *engine, struct trial *trial)
+{
+    bool refit_goes_on = trial->record.is_final && engine->sweep.state == SWEEP_STOPPING;
+    if (!engine_is_stopping(engine) || trial->holder || trial_state_is_end(trial->record.state) ||
+        refit_goes_on)
+        return;
+    trial_dequeue(engine, trial);
+    trial_end(engine, trial, trial->attempt_count > 0 ? TRIAL_STOPPED : TRIAL_CANCELLED, REASON_USER);
+}
+
+static void outcome_take(struct engine *engine, struct trial *trial, enum outcome outcome)
 {
     struct trial_record *record = &trial->record;
     /* One that diverged at the very rung it is pruned at has diverged, whichever was known first. */
@@ -271,4 +283,10 @@ void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome
         trial_requeue(engine, trial);
         break;
     }
+}
+
+void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome)
+{
+    outcome_take(engine, trial, outcome);
+    trial_give_up(engine, trial);
 }

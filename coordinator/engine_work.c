@@ -8,8 +8,12 @@
 
 bool engine_holds(const struct engine *engine)
 {
-    return engine->ended || engine->interrupting || engine->stop_requested ||
-           engine->sweep.state == SWEEP_PAUSED;
+    return engine->ended || engine->interrupting || engine->sweep.state != SWEEP_RUNNING;
+}
+
+bool engine_is_stopping(const struct engine *engine)
+{
+    return engine->sweep.state == SWEEP_STOPPING || engine->sweep.state == SWEEP_STOPPING_NOW;
 }
 
 bool engine_may_propose(const struct engine *engine)
@@ -89,6 +93,8 @@ static struct trial *promotion_take(struct engine *engine)
 static struct trial *work_next(struct engine *engine)
 {
     struct trial *trial = heap_top(&engine->retries);
+    if (!trial && engine_holds(engine))
+        return NULL;
     if (!trial)
         trial = promotion_take(engine);
     if (trial)
@@ -136,7 +142,9 @@ void engine_send_assign(struct engine *engine, struct trial *trial)
 
 void engine_dispatch(struct engine *engine)
 {
-    while (engine->idle_first && !engine->starved && !engine_holds(engine) && !*engine->failure.message) {
+    /* In a sweep that is being stopped only the refit is left to wait. */
+    bool holds = engine_holds(engine) && (engine->interrupting || engine->sweep.state != SWEEP_STOPPING);
+    while (engine->idle_first && !engine->starved && !holds && !*engine->failure.message) {
         struct trial *trial = work_next(engine);
         if (!trial) {
             engine->starved = true;
@@ -162,18 +170,19 @@ void engine_end(struct engine *engine, enum sweep_state state)
     engine_drain_all(engine);
 }
 
-/* The refit of the winner, as trial 0. A sweep that went on after its refit refits only another winner. */
+/* The refit of the winner, as trial 0. A sweep that was opened again has no result any more: it refits again.
+ */
 static bool final_is_due(struct engine *engine)
 {
     const struct trial *winner = heap_top(&engine->ranking);
-    if (!engine->settings.final || !winner)
+    if (!engine->settings.final || !winner || engine->sweep.state == SWEEP_STOPPING_NOW)
         return false;
     const struct trial *final = engine->trials[0];
     if (!final)
         return true;
     if (!trial_state_is_end(final->record.state))
         return false;
-    return !json_equal(final->record.parameters, winner->record.parameters);
+    return !engine->sweep.final || !json_equal(final->record.parameters, winner->record.parameters);
 }
 
 static void final_start(struct engine *engine)
@@ -197,21 +206,19 @@ static void final_start(struct engine *engine)
 void engine_conclude(struct engine *engine)
 {
     const struct trial *final = engine->trials[0];
+    bool stopping = engine_is_stopping(engine);
     if (engine->ended || *engine->failure.message)
         return;
-    if (engine->stop_requested) {
-        if (engine_is_quiet(engine))
-            engine_end(engine, SWEEP_STOPPED);
-        return;
-    }
-    if (engine->interrupting || engine->sweep.state != SWEEP_RUNNING || engine_may_propose(engine))
+    if (!stopping && (engine_holds(engine) || engine_may_propose(engine)))
         return;
     if (engine->state_counts[TRIAL_WAITING] + engine->state_counts[TRIAL_RUNNING] +
             engine->state_counts[TRIAL_PAUSED] >
         0)
         return;
-    if (final_is_due(engine))
-        final_start(engine);
-    else if (!final || trial_state_is_end(final->record.state))
-        engine_end(engine, SWEEP_FINISHED);
+    if (final_is_due(engine)) {
+        if (!engine->interrupting)
+            final_start(engine);
+    } else if (!final || trial_state_is_end(final->record.state)) {
+        engine_end(engine, stopping ? SWEEP_STOPPED : SWEEP_FINISHED);
+    }
 }

@@ -97,6 +97,7 @@ void worker_drain(struct engine *engine, struct worker *worker)
     if (!message)
         return;
     message->now = engine->draining;
+    message->wait = engine->interrupting && !engine->ended;
     if (engine->interrupting)
         message->reason = engine_text(engine, "coordinator interrupted");
     else

@@ -16,8 +16,8 @@ static const struct move {
 } moves[] = {
     {TRIAL_WAITING, TRIAL_RUNNING, NO_REASON},
     {TRIAL_WAITING, TRIAL_CANCELLED, REASON(REASON_USER)},
-    /* Its rung closed without it while it waited to be run again after a loss. */
-    {TRIAL_WAITING, TRIAL_STOPPED, REASON(REASON_PRUNED)},
+    /* Its rung closed, or the sweep was stopped, while it waited to go on. */
+    {TRIAL_WAITING, TRIAL_STOPPED, REASON(REASON_PRUNED) | REASON(REASON_USER)},
     {TRIAL_RUNNING, TRIAL_WAITING, NO_REASON},
     {TRIAL_RUNNING, TRIAL_PAUSED, NO_REASON},
     {TRIAL_RUNNING, TRIAL_COMPLETED, REASON(REASON_FINISHED)},

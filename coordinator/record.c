@@ -5,10 +5,8 @@
 #include <string.h>
 
 static const char *const sweep_states[] = {
-    [SWEEP_RUNNING] = "running",
-    [SWEEP_PAUSED] = "paused",
-    [SWEEP_FINISHED] = "finished",
-    [SWEEP_STOPPED] = "stopped",
+    [SWEEP_RUNNING] = "running",           [SWEEP_PAUSED] = "paused",     [SWEEP_STOPPING] = "stopping",
+    [SWEEP_STOPPING_NOW] = "stopping_now", [SWEEP_FINISHED] = "finished", [SWEEP_STOPPED] = "stopped",
 };
 
 static const char *const trial_states[] = {

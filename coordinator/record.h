@@ -14,7 +14,14 @@
 
 #define SWEEP_ID_SIZE 9 /* 8 characters and NUL */
 
-enum sweep_state { SWEEP_RUNNING, SWEEP_PAUSED, SWEEP_FINISHED, SWEEP_STOPPED };
+enum sweep_state {
+    SWEEP_RUNNING,
+    SWEEP_PAUSED,
+    SWEEP_STOPPING, /* by the operator: what runs comes to its `until`, then the refit, then it is stopped */
+    SWEEP_STOPPING_NOW, /* what runs is handed back, no refit */
+    SWEEP_FINISHED,
+    SWEEP_STOPPED,
+};
 enum trial_state {
     TRIAL_WAITING,
     TRIAL_RUNNING,

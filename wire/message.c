@@ -75,10 +75,11 @@ void message_release(struct message *message)
 {
     lists_release(message);
     char *const strings[] = {
-        message->worker,    message->session,    message->host,          message->version,
-        message->sweep,     message->sweep_name, message->blob_endpoint, message->metric,
-        message->objective, message->seed,       message->checkpoint,    message->error,
-        message->device,    message->reason,     message->code,          message->query,
+        message->worker,     message->session,    message->host,          message->version,
+        message->sweep,      message->sweep_name, message->blob_endpoint, message->metric,
+        message->objective,  message->seed,       message->checkpoint,    message->error,
+        message->log_stdout, message->log_stderr, message->device,        message->reason,
+        message->code,       message->query,
     };
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
         free(strings[i]);

@@ -134,6 +134,8 @@ struct message {
     char *checkpoint;     /* ended: sha256 of the uploaded checkpoint, or NULL; fetch, chunk, put, stored: the
                              blob */
     int64_t checkpoint_bytes;
+    char *log_stdout,
+        *log_stderr; /* ended: what was printed during the attempt, at most 64 KiB each, or NULL */
     char *error;     /* ended: what went wrong with the end of stderr; error: the text; answer: the refusal or
                         NULL */
     char *device;    /* ended, report: what made the results, "cpu/avx512_core" */
@@ -146,6 +148,7 @@ struct message {
 
     /* drain, stop */
     bool now;
+    bool wait; /* drain: the coordinator comes back; stay, and say hello again then */
     char *reason;
 
     /* error */

@@ -144,6 +144,9 @@ static const struct field ended_fields[] = {
     {"checkpoint", FIELD_HASH, OPTIONAL, AT(checkpoint), 0, NULL, "the uploaded checkpoint"},
     {"checkpoint_bytes", FIELD_INTEGER, OPTIONAL, AT(checkpoint_bytes), 0, NULL, "its size"},
     {"error", FIELD_TEXT, OPTIONAL, AT(error), 0, NULL, "what went wrong, with the end of stderr"},
+    {"stdout", FIELD_TEXT, OPTIONAL, AT(log_stdout), 0, NULL,
+     "what was printed during the attempt, for people"},
+    {"stderr", FIELD_TEXT, OPTIONAL, AT(log_stderr), 0, NULL, "likewise"},
     DEVICE,
     {"details", FIELD_OBJECT, OPTIONAL, AT(details), 0, NULL, "facts for the record: `derived` values, ..."},
     END,
@@ -211,6 +214,8 @@ static const struct field acknowledge_fields[] = {
 
 static const struct field drain_fields[] = {
     {"now", FIELD_BOOLEAN, OPTIONAL, AT(now), 0, NULL, "also checkpoint and hand back what runs"},
+    {"wait", FIELD_BOOLEAN, OPTIONAL, AT(wait), 0, NULL,
+     "do not leave: the coordinator comes back, and its `welcome` ends the draining"},
     {"reason", FIELD_TEXT, OPTIONAL, AT(reason), 0, NULL, "why"},
     END,
 };

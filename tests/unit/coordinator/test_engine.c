@@ -288,39 +288,6 @@ static void test_a_paused_sweep_starts_nothing(void **state)
     expect_assign(f, 1, 1, 0, 2);
 }
 
-static void test_stop_lets_running_trials_finish(void **state)
-{
-    struct engine_fixture *f = *state;
-    engine_fixture_begin(f);
-    attach(f, 1);
-    assert_string_equal(json_get_string(operate(f, MESSAGE_STOP, false)->body, "state", ""), "stopping");
-    assert_null(sent(f, MESSAGE_DRAIN));
-    run_trial(f, 1, 1, 1, 2, 0.5);
-    assert_string_equal(sent(f, MESSAGE_DRAIN)->reason, "sweep stopped");
-    assert_true(engine_has_ended(f->engine));
-    assert_string_equal(operate(f, MESSAGE_RESUME, false)->error, "the sweep has ended");
-    engine_fixture_restart(f); /* --resume goes on with it */
-    attach(f, 1);
-    expect_assign(f, 2, 1, 0, 2);
-}
-
-static void test_stop_now_hands_everything_back(void **state)
-{
-    struct engine_fixture *f = *state;
-    engine_fixture_begin(f);
-    attach(f, 1);
-    operate(f, MESSAGE_STOP, true);
-    assert_true(sent(f, MESSAGE_DRAIN)->now);
-    say_report(f, 1, 1, 1, 1, 1, 0.5);
-    say_ended(f, 1, 1, 1, 2, OUTCOME_INTERRUPTED, 1, 'a');
-    expect_trial(f, 1, TRIAL_WAITING, REASON_NONE);
-    assert_true(engine_has_ended(f->engine));
-    engine_fixture_restart(f);
-    attach(f, 1);
-    expect_assign(f, 1, 2, 1, 2);
-    assert_int_equal(sent(f, MESSAGE_ASSIGN)->trials[0].checkpoint[0], 'a');
-}
-
 static void test_a_larger_run_cap_goes_on(void **state)
 {
     struct engine_fixture *f = *state;
@@ -335,6 +302,31 @@ static void test_a_larger_run_cap_goes_on(void **state)
     expect_assign(f, 4, 1, 0, 2);
     run_trial(f, 1, 4, 1, 2, 0.1);
     assert_true(engine_has_ended(f->engine));
+}
+
+/* The winner is the one of before; its refit runs all the same and replaces what was the result. */
+static void test_an_extended_sweep_refits_again(void **state)
+{
+    struct engine_fixture *f = *state;
+    json_t *final = json_pack("{s:s, s:i, s:i}", "refit", "all", "seeds", 1, "epochs", 2);
+    f->settings.final = final;
+    finish_three(f);
+    say_ended(f, 1, 0, 1, 1, OUTCOME_FINISHED, 2, 'f');
+    assert_true(engine_has_ended(f->engine));
+    f->settings.run_cap = 4;
+    engine_fixture_restart(f);
+    attach(f, 1);
+    run_trial(f, 1, 4, 1, 2, 0.1);
+    say_ready(f, 1, 0);
+    expect_assign(f, 0, 2, 0, 2);
+    engine_fixture_restart(f); /* not begun a third time */
+    pass_seconds(f, 31);
+    attach(f, 6);
+    expect_assign(f, 0, 3, 0, 2);
+    say_ended(f, 6, 0, 3, 1, OUTCOME_FINISHED, 2, 'e');
+    assert_true(engine_has_ended(f->engine));
+    assert_int_equal(engine_trial(f->engine, 0)->checkpoint[0], 'e');
+    json_decref(final);
 }
 
 static void test_points_do_not_depend_on_who_asks(void **state)
@@ -374,9 +366,8 @@ int main(void)
         TEST(test_the_winner_is_trained_again),
         TEST(test_a_failed_refit_ends_the_sweep_with_a_note),
         TEST(test_a_paused_sweep_starts_nothing),
-        TEST(test_stop_lets_running_trials_finish),
-        TEST(test_stop_now_hands_everything_back),
         TEST(test_a_larger_run_cap_goes_on),
+        TEST(test_an_extended_sweep_refits_again),
         TEST(test_points_do_not_depend_on_who_asks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@ static const char *const allowed[] = {
     "waiting>running:",
     "waiting>cancelled:user",
     "waiting>stopped:pruned",
+    "waiting>stopped:user",
     "running>waiting:",
     "running>paused:",
     "running>completed:finished",
