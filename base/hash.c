@@ -1,5 +1,5 @@
-/* SHA-256 and random names, by libsodium. */
-#include "base/files.h"
+/* SHA-256 (nettle) and random names (libsodium). */
+#include "base/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,16 +7,29 @@
 #include <string.h>
 #include <unistd.h>
 
-static void hex_of(const unsigned char *bytes, size_t count, char *hex)
+void sha256_start(struct sha256 *hash)
 {
-    sodium_bin2hex(hex, 2 * count + 1, bytes, count);
+    sha256_init(&hash->context);
+}
+
+void sha256_add(struct sha256 *hash, const void *bytes, size_t size)
+{
+    sha256_update(&hash->context, size, bytes);
+}
+
+void sha256_finish(struct sha256 *hash, char hex[SHA256_TEXT])
+{
+    unsigned char digest[SHA256_DIGEST_SIZE];
+    sha256_digest(&hash->context, sizeof digest, digest);
+    sodium_bin2hex(hex, SHA256_TEXT, digest, sizeof digest);
 }
 
 void sha256_bytes(const void *bytes, size_t size, char hex[SHA256_TEXT])
 {
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256(hash, bytes, size);
-    hex_of(hash, sizeof hash, hex);
+    struct sha256 hash;
+    sha256_start(&hash);
+    sha256_add(&hash, bytes, size);
+    sha256_finish(&hash, hex);
 }
 
 int sha256_file(const char *path, char hex[SHA256_TEXT], int64_t *size, struct error *err)
@@ -24,9 +37,9 @@ int sha256_file(const char *path, char hex[SHA256_TEXT], int64_t *size, struct e
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return error_set(err, ERROR_RESOURCE, "open %s: %s", path, strerror(errno));
-    crypto_hash_sha256_state state;
-    crypto_hash_sha256_init(&state);
-    unsigned char buffer[64 * 1024], hash[crypto_hash_sha256_BYTES];
+    struct sha256 hash;
+    sha256_start(&hash);
+    unsigned char buffer[64 * 1024];
     int64_t total = 0;
     ssize_t got;
     while ((got = read(fd, buffer, sizeof buffer)) != 0) {
@@ -37,12 +50,11 @@ int sha256_file(const char *path, char hex[SHA256_TEXT], int64_t *size, struct e
             close(fd);
             return -1;
         }
-        crypto_hash_sha256_update(&state, buffer, (unsigned long long)got);
+        sha256_add(&hash, buffer, (size_t)got);
         total += got;
     }
     close(fd);
-    crypto_hash_sha256_final(&state, hash);
-    hex_of(hash, sizeof hash, hex);
+    sha256_finish(&hash, hex);
     if (size)
         *size = total;
     return 0;

@@ -168,8 +168,8 @@ static const char *nearest_by_edits(const char *word, size_t size, const char *c
         if (other > WORD_LIMIT)
             continue;
         size_t edits = edit_distance(word, size, *words, other);
-        /* Replacing every letter is no likeness: "x" is not near "q". */
-        if (edits < best && edits < (size > other ? size : other)) {
+        /* More edits than letters kept is no likeness: "x" is not near "q", nor "foo" near "top". */
+        if (edits < best && 2 * edits <= (size > other ? size : other)) {
             best = edits;
             nearest = *words;
         }

@@ -1,5 +1,6 @@
 /* rung leaderboard [SWEEP]: the ranked trials. */
 #include "cli/command.h"
+#include "cli/final_table.h"
 #include "cli/options.h"
 #include "cli/query.h"
 
@@ -70,7 +71,8 @@ static void add_all(struct listing *listing, const json_t *rows)
     }
 }
 
-/* What people look at first. The objective is headed by the metric's name. */
+/* What people look at first, first: a narrow terminal leaves out columns from the right. The objective is
+ * headed by the metric's name. */
 static void add_default(struct listing *listing, const json_t *sweep)
 {
     size_t i;
@@ -78,17 +80,17 @@ static void add_default(struct listing *listing, const json_t *sweep)
     listing_add(listing, "rank", NULL, LISTING_VALUE);
     listing_add(listing, "trial", NULL, LISTING_VALUE);
     listing_add(listing, "objective", json_get_string(sweep, "metric", "objective"), LISTING_VALUE);
-    listing_add(listing, "resource", NULL, LISTING_VALUE);
-    listing_add(listing, "outcome", "state", LISTING_VALUE);
     json_array_foreach(json_object_get(sweep, "parameters"), i, name)
     {
         listing_add_key(listing, "parameters", json_string_value(name), false);
     }
+    listing_add(listing, "resource", NULL, LISTING_VALUE);
+    listing_add(listing, "outcome", "state", LISTING_VALUE);
     listing_add(listing, "seconds", NULL, LISTING_SECONDS);
     listing_add(listing, "worker", NULL, LISTING_VALUE);
 }
 
-/* Adds "outcome", the state with its reason, to each row: stopped/pruned. */
+/* Adds "outcome", the one word that says most: pruned, crashed, or the state. */
 static void add_outcomes(json_t *rows)
 {
     size_t i;
@@ -96,10 +98,8 @@ static void add_outcomes(json_t *rows)
     json_array_foreach(rows, i, row)
     {
         const char *reason = json_get_string(row, "reason", "");
-        bool said = reason[0] == '\0' || strcmp(reason, "finished") == 0;
-        json_object_set_new(
-            row, "outcome",
-            json_sprintf("%s%s%s", json_get_string(row, "state", ""), said ? "" : "/", said ? "" : reason));
+        bool plain = reason[0] == '\0' || strcmp(reason, "finished") == 0 || strcmp(reason, "user") == 0;
+        json_object_set_new(row, "outcome", json_string(plain ? json_get_string(row, "state", "") : reason));
     }
 }
 
@@ -107,7 +107,7 @@ static void add_outcomes(json_t *rows)
 static bool add_named(struct listing *listing, const json_t *rows, const char *name)
 {
     if (is_plain(name)) {
-        listing_add(listing, name, NULL, LISTING_VALUE);
+        listing_add(listing, name, NULL, strcmp(name, "seconds") == 0 ? LISTING_SECONDS : LISTING_VALUE);
         return true;
     }
     size_t i;
@@ -128,6 +128,58 @@ static bool add_named(struct listing *listing, const json_t *rows, const char *n
     return false;
 }
 
+/* Every word that --columns takes for these rows: plain columns, then keys, once each. New array. */
+static json_t *column_names(const json_t *rows)
+{
+    json_t *names = json_object(), *list = json_array();
+    const char *name;
+    json_t *row, *value;
+    size_t i;
+    for (i = 0; plain_columns[i] != NULL; i++) {
+        json_object_set_new(names, plain_columns[i], json_null());
+    }
+    for (size_t k = 0; k < sizeof nested_columns / sizeof *nested_columns; k++) {
+        json_array_foreach(rows, i, row)
+        {
+            json_object_foreach(json_object_get(row, nested_columns[k]), name, value)
+            {
+                json_object_set_new(names, name, json_null());
+            }
+        }
+    }
+    json_object_foreach(names, name, value)
+    {
+        json_array_append_new(list, json_string(name));
+    }
+    json_decref(names);
+    return list;
+}
+
+static int refuse_column(const json_t *rows, const char *name)
+{
+    json_t *names = column_names(rows), *word;
+    const char **words = calloc(json_array_size(names) + 1, sizeof *words);
+    struct text all;
+    size_t i;
+    text_init(&all);
+    json_array_foreach(names, i, word)
+    {
+        text_printf(&all, "%s%s", i > 0 ? ", " : "", json_string_value(word));
+        if (words != NULL) {
+            words[i] = json_string_value(word);
+        }
+    }
+    const char *nearest = words != NULL ? nearest_word(name, words) : NULL;
+    int result =
+        command_usage_error("leaderboard", "--columns: no column '%s'%s%s%s; there are %s", name,
+                            nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
+                            nearest != NULL ? "'?" : "", all.data != NULL ? all.data : "none");
+    text_release(&all);
+    free(words);
+    json_decref(names);
+    return result;
+}
+
 /* No row to look names up in: anything may be a column. */
 static int add_chosen(struct listing *listing, const json_t *rows, const char *names)
 {
@@ -135,61 +187,31 @@ static int add_chosen(struct listing *listing, const json_t *rows, const char *n
     int result = copy != NULL ? 0 : EXIT_RESOURCE;
     while (result == 0 && (name = strsep(&rest, ",")) != NULL) {
         name += strspn(name, " ");
-        if (!add_named(listing, rows, name)) {
-            if (json_array_size(rows) == 0) {
-                listing_add(listing, name, NULL, LISTING_VALUE);
-            } else {
-                const char *nearest = nearest_word(name, plain_columns);
-                result = command_usage_error("leaderboard", "--columns: no column '%s'%s%s%s", name,
-                                             nearest != NULL ? "; did you mean '" : "",
-                                             nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
-            }
+        if (add_named(listing, rows, name)) {
+            continue;
+        }
+        if (json_array_size(rows) == 0) {
+            listing_add(listing, name, NULL, LISTING_VALUE);
+        } else {
+            result = refuse_column(rows, name);
         }
     }
     free(copy);
     return result;
 }
 
-/* "test_accuracy 0.9722 ± 0.0031, ..." of the refitted winner: means over its seeds, or plain numbers. */
-static void append_scores(struct text *text, const json_t *final)
+/* Under the ranked trials of the whole sweep; what --where leaves out is not its winner's affair. */
+static int print_final(const json_t *sweep)
 {
-    const char *name;
-    json_t *value;
-    int count = 0;
-    json_object_foreach((json_t *) final, name, value)
-    {
-        bool is_score = json_is_number(value) || json_object_get(value, "mean") != NULL;
-        if (strncmp(name, "test_", 5) == 0 && is_score) {
-            text_printf(text, "%s%s ", count++ > 0 ? ", " : "", name);
-            listing_append(text, value, LISTING_VALUE);
-        }
-    }
-}
-
-static void print_final(const json_t *sweep)
-{
-    const json_t *final = json_object_get(sweep, "final");
     struct text text;
-    if (!json_is_object(final)) {
-        return;
-    }
+    struct error err = {0};
     text_init(&text);
-    const char *failed = json_get_string(final, "failed", NULL);
-    if (failed != NULL) {
-        text_printf(&text, "refit of the winner failed: %s", failed);
-    } else {
-        text_append(&text, "refit of the winner");
-        int64_t seeds = json_get_integer(final, "seeds", 0), epochs = json_get_integer(final, "epochs", 0);
-        if (seeds > 0 && epochs > 0) {
-            text_printf(&text, " (%lld epochs, %lld seeds)", (long long)epochs, (long long)seeds);
-        }
-        text_append(&text, ": ");
-        append_scores(&text, final);
-    }
-    if (!text.failed) {
-        printf("\n%s\n", text.data);
+    int result = final_append(&text, sweep, &err);
+    if (result == 0 && text.size > 0) {
+        printf("\n%s", text.data);
     }
     text_release(&text);
+    return result == 0 ? EXIT_DONE : command_fail("leaderboard", &err);
 }
 
 static int print_rows(const struct leaderboard *board, const json_t *sweep, json_t *rows)
@@ -207,8 +229,9 @@ static int print_rows(const struct leaderboard *board, const json_t *sweep, json
         result = query_print_json("leaderboard", reduced);
         json_decref(reduced);
     } else if (result == 0 && json_array_size(rows) == 0 && board->query.format == LISTING_TABLE) {
-        fprintf(stderr, board->where != NULL ? "no trial is so\n" : "sweep %s has no trials yet\n",
-                json_get_string(sweep, "name", ""));
+        const char *name = json_get_string(sweep, "name", "");
+        board->where != NULL ? fprintf(stderr, "no trial of %s matches --where '%s'\n", name, board->where)
+                             : fprintf(stderr, "sweep %s has no trials yet\n", name);
     } else if (result == 0) {
         if (board->query.format == LISTING_TABLE) {
             add_outcomes(rows);
@@ -216,8 +239,8 @@ static int print_rows(const struct leaderboard *board, const json_t *sweep, json
         result =
             query_print(&board->query, "leaderboard", &shown, board->columns != NULL ? &shown : &all, rows);
     }
-    if (result == 0 && board->query.format == LISTING_TABLE) {
-        print_final(sweep);
+    if (result == 0 && json_array_size(rows) > 0 && board->query.format == LISTING_TABLE) {
+        result = print_final(sweep);
     }
     listing_release(&shown);
     listing_release(&all);

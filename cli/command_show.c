@@ -1,5 +1,6 @@
 /* rung show SWEEP TRIAL: one trial in full. */
 #include "cli/command.h"
+#include "cli/final_table.h"
 #include "cli/options.h"
 #include "cli/query.h"
 
@@ -34,25 +35,28 @@ struct show {
     const char *sweep;
     int64_t trial;
     bool all;
+    json_t *row; /* of the sweep, as `rung list` has it */
 };
 
-static void append_state(struct text *text, const json_t *trial)
+static int append_title(struct text *text, const struct show *show, const json_t *trial, struct error *err)
 {
     const char *reason = json_get_string(trial, "reason", "");
-    text_printf(text, "trial %lld: %s%s%s", (long long)json_get_integer(trial, "trial", 0),
-                json_get_string(trial, "state", ""), reason[0] != '\0' ? ", " : "", reason);
-    text_printf(text, ", resource %lld, objective ", (long long)json_get_integer(trial, "resource", 0));
+    bool said = *reason == '\0' || strcmp(reason, "finished") == 0;
+    int64_t number = json_get_integer(trial, "trial", 0);
+    text_printf(text, "sweep %s, trial %lld: %s%s%s", json_get_string(show->row, "name", ""),
+                (long long)number, json_get_string(trial, "state", ""), said ? "" : ", ", said ? "" : reason);
+    if (number == 0) {
+        text_append(text, "\n");
+        return final_append(text, show->row, err);
+    }
+    text_printf(text, ", resource %lld, %s ", (long long)json_get_integer(trial, "resource", 0),
+                json_get_string(show->row, "metric", "objective"));
     listing_append(text, json_object_get(trial, "objective"), LISTING_VALUE);
     text_append(text, "\n");
+    return 0;
 }
 
-/* Does it get a block of its own, rather than a line? Scores ({"mean","sd"}) do not. */
-static bool is_block(const json_t *value)
-{
-    return json_is_object(value) && json_object_get(value, "mean") == NULL;
-}
-
-/* "name  value" lines under a title, then the objects inside as further blocks. */
+/* "name  value" lines under a title. */
 static void append_values(struct text *text, const char *title, const json_t *values)
 {
     const char *name;
@@ -64,22 +68,14 @@ static void append_values(struct text *text, const char *title, const json_t *va
     text_printf(text, "\n%s\n", title);
     json_object_foreach((json_t *)values, name, value)
     {
-        int own = is_block(value) ? 0 : text_width(name, strlen(name));
+        int own = text_width(name, strlen(name));
         width = own > width ? own : width;
     }
     json_object_foreach((json_t *)values, name, value)
     {
-        if (!is_block(value)) {
-            text_printf(text, "  %s%*s", name, width - text_width(name, strlen(name)) + 2, "");
-            listing_append(text, value, LISTING_VALUE);
-            text_append(text, "\n");
-        }
-    }
-    json_object_foreach((json_t *)values, name, value)
-    {
-        if (is_block(value)) {
-            append_values(text, name, value);
-        }
+        text_printf(text, "  %s%*s", name, width - text_width(name, strlen(name)) + 2, "");
+        listing_append(text, value, LISTING_VALUE);
+        text_append(text, "\n");
     }
 }
 
@@ -91,6 +87,27 @@ static bool is_shown(size_t i, size_t n)
     }
     size_t step = (n - 2 * CURVE_ENDS) / (CURVE_LINES - 2 * CURVE_ENDS) + 1;
     return (i - CURVE_ENDS) % step == step - 1;
+}
+
+/* The sweep's own metric first: a narrow terminal leaves out columns from the right. */
+static void add_metrics(struct listing *listing, const json_t *points, const char *own)
+{
+    struct listing all;
+    struct text path;
+    text_init(&path);
+    listing_init(&all);
+    text_printf(&path, "metrics.%s", own);
+    listing_add_keys(&all, points, "metrics", false);
+    for (int others = 0; others < 2; others++) {
+        for (size_t i = 0; i < all.count && !path.failed; i++) {
+            if ((strcmp(all.columns[i].path, path.data) != 0) == others) {
+                listing_add(listing, all.columns[i].path, all.columns[i].heading, LISTING_VALUE);
+            }
+        }
+    }
+    listing->failed = listing->failed || all.failed || path.failed;
+    listing_release(&all);
+    text_release(&path);
 }
 
 static int append_curve(struct text *text, const json_t *curve, const struct show *show, struct error *err)
@@ -116,10 +133,12 @@ static int append_curve(struct text *text, const json_t *curve, const struct sho
     text_append(text, "\n");
     listing_init(&listing);
     listing_add(&listing, "resource", NULL, LISTING_VALUE);
-    listing_add_keys(&listing, shown, "metrics", false);
-    listing_add(&listing, "seconds", NULL, LISTING_SECONDS);
     listing_add(&listing, "attempt", NULL, LISTING_VALUE);
-    int result = listing_text(&listing, shown, terminal_width(STDOUT_FILENO), text, NULL, err);
+    listing_add(&listing, "seconds", NULL, LISTING_SECONDS);
+    add_metrics(&listing, shown, json_get_string(show->row, "metric", ""));
+    size_t left_out = 0;
+    int result = listing_text(&listing, shown, terminal_width(STDOUT_FILENO), text, &left_out, err);
+    listing_append_left_out(text, &listing, left_out, "--format csv or a wider terminal");
     listing_release(&listing);
     json_decref(shown);
     return result;
@@ -156,9 +175,9 @@ static int append_attempts(struct text *text, const json_t *attempts, struct err
     } columns[] = {
         {"attempt", "attempt", LISTING_VALUE},   {"outcome", "outcome", LISTING_VALUE},
         {"start", "start", LISTING_VALUE},       {"until", "until", LISTING_VALUE},
-        {"seconds", "seconds", LISTING_SECONDS}, {"started_ms", "started", LISTING_TIME},
-        {"ended_ms", "ended", LISTING_TIME},     {"worker", "worker", LISTING_VALUE},
-        {"device", "device", LISTING_VALUE},
+        {"seconds", "seconds", LISTING_SECONDS}, {"worker", "worker", LISTING_VALUE},
+        {"device", "device", LISTING_VALUE},     {"started_ms", "started", LISTING_TIME},
+        {"ended_ms", "ended", LISTING_TIME},
     };
     struct listing listing;
     if (json_array_size(attempts) == 0) {
@@ -169,7 +188,9 @@ static int append_attempts(struct text *text, const json_t *attempts, struct err
         listing_add(&listing, columns[i].path, columns[i].heading, columns[i].style);
     }
     text_append(text, "\nattempts\n");
-    int result = listing_text(&listing, attempts, terminal_width(STDOUT_FILENO), text, NULL, err);
+    size_t left_out = 0;
+    int result = listing_text(&listing, attempts, terminal_width(STDOUT_FILENO), text, &left_out, err);
+    listing_append_left_out(text, &listing, left_out, "--format json or a wider terminal");
     listing_release(&listing);
     size_t i;
     json_t *attempt;
@@ -190,11 +211,14 @@ static int print_text(const struct show *show, const json_t *trial)
     struct text text;
     struct error err = {0};
     text_init(&text);
-    append_state(&text, trial);
+    int result = append_title(&text, show, trial, &err);
     append_values(&text, "parameters", json_object_get(trial, "parameters"));
-    bool refit = json_get_integer(trial, "trial", -1) == 0;
-    append_values(&text, refit ? "result" : "derived", json_object_get(trial, "derived"));
-    int result = append_curve(&text, json_object_get(trial, "curve"), show, &err);
+    /* What the refit says of itself has its scores, which are told already, and its derived values inside. */
+    const json_t *derived = json_object_get(trial, "derived"), *inner = json_object_get(derived, "derived");
+    append_values(&text, "derived", inner != NULL ? inner : derived);
+    if (result == 0) {
+        result = append_curve(&text, json_object_get(trial, "curve"), show, &err);
+    }
     if (result == 0) {
         result = append_attempts(&text, json_object_get(trial, "attempts"), &err);
     }
@@ -222,19 +246,20 @@ static int print_csv(const struct show *show, const json_t *trial)
     return result;
 }
 
-static int ask_and_print(const struct show *show)
+static int ask_and_print(struct show *show)
 {
     struct error err = {0};
-    json_t *body = json_pack("{s:s?, s:I}", "sweep", show->sweep, "trial", (json_int_t)show->trial);
-    json_t *trial = query_ask(&show->query, "show", body, &err);
+    show->row = query_sweep(&show->query, show->sweep, &err);
+    json_t *body = json_pack("{s:s, s:I}", "sweep", json_get_string(show->row, "id", ""), "trial",
+                             (json_int_t)show->trial);
+    json_t *trial = show->row != NULL ? query_ask(&show->query, "show", body, &err) : NULL;
     json_decref(body);
-    if (trial == NULL) {
-        return command_fail("show", &err);
-    }
-    int result = show->query.format == LISTING_JSON  ? query_print_json("show", trial)
-                 : show->query.format == LISTING_CSV ? print_csv(show, trial)
-                                                     : print_text(show, trial);
+    int result = trial == NULL                        ? command_fail("show", &err)
+                 : show->query.format == LISTING_JSON ? query_print_json("show", trial)
+                 : show->query.format == LISTING_CSV  ? print_csv(show, trial)
+                                                      : print_text(show, trial);
     json_decref(trial);
+    json_decref(show->row);
     return result;
 }
 

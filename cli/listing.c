@@ -115,11 +115,11 @@ static void append_rounded(struct text *text, double value, const char *format)
     text_append(text, number_format(strtod(rounded, NULL), shortest));
 }
 
-/* 0.0034, 0.25, 12.3, 1234: as exact as anyone compares durations. */
+/* 0.00342, 0.25, 12.3, 1234: as exact as anyone compares durations. */
 static void append_seconds(struct text *text, double seconds)
 {
     if (seconds < 99.95) {
-        append_rounded(text, seconds, seconds < 0.95 ? "%.2g" : "%.1f");
+        append_rounded(text, seconds, "%.3g");
     } else {
         text_printf(text, "%.0f", seconds);
     }

@@ -20,7 +20,7 @@ bool listing_format_parse(const char *name, enum listing_format *format);
 
 enum listing_style {
     LISTING_VALUE,
-    LISTING_SECONDS, /* 2 or 3 digits */
+    LISTING_SECONDS, /* 3 digits */
     LISTING_TIME,    /* UTC milliseconds, shown in local time */
 };
 
@@ -48,6 +48,9 @@ void listing_add_keys(struct listing *listing, const json_t *rows, const char *o
  * left out from the right. *left_out (may be NULL) is their number. */
 int listing_text(const struct listing *listing, const json_t *rows, int width, struct text *text,
                  size_t *left_out, struct error *err);
+/* "(no room for seconds, worker: REMEDY)" and a newline; nothing for 0. */
+void listing_append_left_out(struct text *text, const struct listing *listing, size_t left_out,
+                             const char *remedy);
 /* A header line and RFC 4180 quoting; lines end in \n; null is empty. */
 int listing_csv(const struct listing *listing, const json_t *rows, struct text *text, struct error *err);
 /* Rows reduced to the columns, as flat objects. New reference; NULL without memory. */

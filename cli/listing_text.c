@@ -13,7 +13,7 @@
 struct layout {
     char **cells; /* rows + 1 (the headings) times columns */
     int *widths;
-    bool *numeric; /* columns of numbers: right-aligned, never cut */
+    bool *numeric; /* columns of numbers (or of nothing): right-aligned, never cut */
     size_t columns, rows;
 };
 
@@ -37,7 +37,7 @@ static bool is_number(const json_t *value)
 static bool fill_column(struct layout *layout, const struct listing_column *column, size_t index,
                         const json_t *rows)
 {
-    bool numbers = false, others = false;
+    bool others = false;
     for (size_t row = 0; row <= layout->rows; row++) {
         struct text cell;
         text_init(&cell);
@@ -48,7 +48,6 @@ static bool fill_column(struct layout *layout, const struct listing_column *colu
         } else {
             const json_t *value = listing_value(json_array_get(rows, row - 1), column->path);
             bool empty = value == NULL || json_is_null(value);
-            numbers = numbers || (!empty && is_number(value));
             others = others || (!empty && !is_number(value));
             listing_append(&cell, value, column->style);
         }
@@ -60,7 +59,7 @@ static bool fill_column(struct layout *layout, const struct listing_column *colu
         int width = text_width(text, strlen(text));
         layout->widths[index] = width > layout->widths[index] ? width : layout->widths[index];
     }
-    layout->numeric[index] = numbers && !others;
+    layout->numeric[index] = !others;
     return true;
 }
 
@@ -173,4 +172,18 @@ int listing_text(const struct listing *listing, const json_t *rows, int width, s
     }
     layout_release(&layout);
     return ready && !text->failed ? 0 : error_set(err, ERROR_MEMORY, "no memory for the table");
+}
+
+void listing_append_left_out(struct text *text, const struct listing *listing, size_t left_out,
+                             const char *remedy)
+{
+    if (left_out == 0) {
+        return;
+    }
+    size_t first = listing->count - left_out;
+    text_append(text, "(no room for ");
+    for (size_t i = first; i < listing->count; i++) {
+        text_printf(text, "%s%s", i > first ? ", " : "", listing->columns[i].heading);
+    }
+    text_printf(text, ": %s)\n", remedy);
 }

@@ -6,6 +6,7 @@
 #include "cli/listing.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,8 +107,10 @@ struct part {
 };
 
 #define PARTS 12
-#define BAR_LEAST 8 /* a narrower bar shows nothing */
-#define SEPARATOR 2 /* ", " */
+#define BAR_LEAST 8  /* a narrower bar shows nothing */
+#define BAR_FRAME 3  /* brackets, and the blank behind them */
+#define BAR_WEIGHT 4 /* parts of less give way to it */
+#define SEPARATOR 2  /* ", " */
 
 struct line {
     struct part parts[PARTS];
@@ -189,15 +192,27 @@ static void drop_lightest(struct line *line)
     line->count--;
 }
 
-/* The parts that fit `width` columns (0: all); the metric's name goes before whole parts do. */
+static int lightest_weight(const struct line *line)
+{
+    int weight = INT_MAX;
+    for (size_t i = 0; i < line->count; i++)
+        weight = line->parts[i].weight < weight ? line->parts[i].weight : weight;
+    return weight;
+}
+
+/* The parts that fit `width` columns (0: all); the metric's name goes before whole parts do. `bar`: columns
+ * that small parts leave free for it. */
 static void fit(struct line *line, const struct progress *progress, const struct engine_counts *counts,
-                int width)
+                int width, int bar)
 {
     describe(line, progress, counts, false);
-    if (width > 0 && line_width(line) > width)
+    if (width > 0 && line_width(line) + bar > width)
         describe(line, progress, counts, true);
-    while (width > 0 && line->count > 1 && line_width(line) > width)
-        drop_lightest(line);
+    while (width > 0 && line->count > 1 && line_width(line) + bar > width) {
+        bar = lightest_weight(line) < BAR_WEIGHT ? bar : 0;
+        if (line_width(line) + bar > width)
+            drop_lightest(line);
+    }
 }
 
 static void append_line(struct text *text, const struct line *line)
@@ -228,10 +243,10 @@ void progress_describe(const struct progress *progress, const struct engine_coun
                        struct text *text)
 {
     struct line line;
-    int brackets = 3; /* and the blank behind them */
-    fit(&line, progress, counts, width);
-    int room = width > 0 ? width - line_width(&line) - brackets : BAR_WIDTH;
-    if (counts->total > 0 && room >= BAR_LEAST)
+    bool bar = counts->total > 0;
+    fit(&line, progress, counts, width, bar ? BAR_LEAST + BAR_FRAME : 0);
+    int room = width > 0 ? width - line_width(&line) - BAR_FRAME : BAR_WIDTH;
+    if (bar && room >= BAR_LEAST)
         append_bar(text, fraction_done(progress, counts), room < BAR_WIDTH ? room : BAR_WIDTH);
     append_line(text, &line);
 }
@@ -260,7 +275,7 @@ static void print_plain(struct progress *progress, const struct engine_counts *c
     struct text text;
     struct line line;
     text_init(&text);
-    fit(&line, progress, counts, progress->terminal ? live_width() : 0);
+    fit(&line, progress, counts, progress->terminal ? live_width() : 0, 0);
     append_line(&text, &line);
     if (text.data)
         fprintf(stderr, "%s\n", text.data);

@@ -131,7 +131,14 @@ int query_print(const struct query_options *options, const char *command, const 
     int code =
         result == 0 ? put_out(command, text.data != NULL ? text.data : "") : command_fail(command, &err);
     if (code == EXIT_DONE && left_out > 0) {
-        fprintf(stderr, "(%zu more columns: --columns, --format csv, or a wider terminal)\n", left_out);
+        struct text note;
+        text_init(&note);
+        bool chosen = strcmp(command, "leaderboard") == 0;
+        listing_append_left_out(&note, shown, left_out,
+                                chosen ? "--columns, --format csv or a wider terminal"
+                                       : "--format csv or a wider terminal");
+        fputs(note.data != NULL ? note.data : "", stderr);
+        text_release(&note);
     }
     text_release(&text);
     return code;

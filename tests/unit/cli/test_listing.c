@@ -49,7 +49,7 @@ static void test_alignment(void **state)
                  " {\"rank\": null, \"p\": {}, \"name\": \"x\\u001b[2J\\ny\", \"seconds\": \"Infinity\"}]",
                  0,
                  "rank        lr  name      seconds\n"
-                 "   1  0.123457  caf\xc3\xa9          1.3\n"
+                 "   1  0.123457  caf\xc3\xa9         1.26\n"
                  "  10     1e-07  \xe6\x9c\xac\xe6\x9c\xac\xe6\x9c\xac        100\n"
                  "   -         -  x?[2J y  Infinity\n",
                  0);

@@ -102,11 +102,10 @@ static void test_leaderboard(void **state)
     struct fixture *fixture = *state;
     fill(fixture);
     assert_int_equal(run(fixture, command_leaderboard, ""), EXIT_DONE);
-    assert_string_equal(out,
-                        "rank  trial  accuracy  resource  state           learning_rate  seconds  worker\n"
-                        "   1      1       0.5         3  completed                 0.1      1.5  node1\n"
-                        "   2      2       0.3         3  completed                 0.2      1.5  node1\n"
-                        "   -      3         -         1  failed/crashed            0.3     0.25  node2\n");
+    assert_string_equal(out, "rank  trial  accuracy  learning_rate  resource  state      seconds  worker\n"
+                             "   1      1       0.5            0.1         3  completed      1.5  node1\n"
+                             "   2      2       0.3            0.2         3  completed      1.5  node1\n"
+                             "   -      3         -            0.3         1  crashed       0.25  node2\n");
     assert_int_equal(run(fixture, command_leaderboard, "digits|--top|1|--format|csv"), EXIT_DONE);
     assert_string_equal(
         out, "rank,sweep,trial,state,reason,objective,resource,parameters.fixed,parameters.learning_rate,"
@@ -132,7 +131,12 @@ static void test_leaderboard_with_refit(void **state)
                                   "seeds", 5, "epochs", 27);
     keep(fixture->store, sweep);
     assert_int_equal(run(fixture, command_leaderboard, ""), EXIT_DONE);
-    assert_has(out, "\nrefit of the winner (27 epochs, 5 seeds): test_accuracy 0.97 \xc2\xb1 0.01\n");
+    assert_has(out, "\nrefit of trial 2, 27 epochs, 5 seeds\n"
+                    "metric         mean    sd\n"
+                    "test_accuracy  0.97  0.01\n");
+    assert_int_equal(run(fixture, command_leaderboard, "--where|trial = 99"), EXIT_DONE);
+    assert_string_equal(out, "");
+    assert_has(errors, "no trial of digits matches --where 'trial = 99'");
 }
 
 static void test_refusals(void **state)
@@ -158,7 +162,16 @@ static void test_refusals(void **state)
         {command_leaderboard, "--where|trail = 1", "did you mean 'trial'?"},
         {command_leaderboard, "--sort|objektive", "did you mean 'objective'?"},
         {command_leaderboard, "--columns|wroker", "did you mean 'worker'?"},
-        {command_leaderboard, "--nonsense", "nonsense"},
+        {command_leaderboard, "--columns|foo", "no column 'foo'; there are rank, sweep, trial"},
+        {command_leaderboard, "--columns|accuracy,los", "did you mean 'loss'?"},
+        {command_leaderboard, "--nonsense", "unknown option '--nonsense'"},
+        {command_leaderboard, "--colums|x", "unknown option '--colums'; did you mean '--columns'?"},
+        {command_leaderboard, "--top", "option '--top' takes a value"},
+        {command_list, "--insecure=1", "option '--insecure' takes no value"},
+        {command_list, "-z", "unknown option '-z'"},
+        {command_show, "--f", "option '--format' takes a value"},
+        {command_show, "--d", "option '--db' takes a value"},
+        {command_leaderboard, "--co", "'--co' is the start of several options: --config, --columns"},
         {command_show, "", "SWEEP and TRIAL are expected"},
         {command_show, "digits|first", "TRIAL 'first': a number from 0 up"},
         {command_show, "digits|99", "sweep digits has no trial 99"},
@@ -184,7 +197,7 @@ static void test_show(void **state)
         keep(fixture->store, report_record(1, 1, i, "{\"accuracy\": 0.5}"));
     }
     assert_int_equal(run(fixture, command_show, "digits|1"), EXIT_DONE);
-    assert_has(out, "trial 1: completed, finished, resource 3, objective 0.5\n");
+    assert_has(out, "sweep digits, trial 1: completed, resource 3, accuracy 0.5\n");
     assert_has(out, "  learning_rate  0.1\n");
     assert_has(out, "of 98 points; --all shows them");
     assert_int_equal(run(fixture, command_show, "1|--all|--format|csv"), EXIT_DONE);
