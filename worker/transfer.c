@@ -59,7 +59,7 @@ void transfer_begin(struct transfer *transfer)
     transfer->confirmed = 0;
     transfer->next = 0;
     transfer->outstanding = 0;
-    crypto_hash_sha256_init(&transfer->hash);
+    sha256_start(&transfer->hash);
 }
 
 int transfers_connect(struct transfers *transfers, const char *address, const char *server_key,
@@ -165,7 +165,7 @@ uint64_t transfers_put(struct transfers *transfers, const char *path)
     }
     transfer->size = status.st_size;
     transfer->state = TRANSFER_HASHING;
-    crypto_hash_sha256_init(&transfer->hash);
+    sha256_start(&transfer->hash);
     return transfer->id;
 }
 

@@ -14,13 +14,6 @@
 #define REPEAT_NS (5 * NS_PER_SECOND)
 #define RESTART_LIMIT 3 /* beginnings after a refusal, before it is given up */
 
-static void hash_to_text(crypto_hash_sha256_state *state, char hex[SHA256_TEXT])
-{
-    unsigned char digest[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256_final(state, digest);
-    sodium_bin2hex(hex, SHA256_TEXT, digest, sizeof digest);
-}
-
 void transfer_hash_piece(struct transfer *transfer, char *buffer)
 {
     for (int64_t piece = 0; piece < HASH_STEP; piece += CHUNK_SIZE) {
@@ -29,11 +22,11 @@ void transfer_hash_piece(struct transfer *transfer, char *buffer)
             transfer_fail(transfer, ERROR_RESOURCE, "upload", strerror(errno));
             return;
         }
-        crypto_hash_sha256_update(&transfer->hash, (const unsigned char *)buffer, (size_t)count);
+        sha256_add(&transfer->hash, buffer, (size_t)count);
         transfer->confirmed += count;
         if (transfer->confirmed >= transfer->size || count == 0) {
             transfer->size = transfer->confirmed;
-            hash_to_text(&transfer->hash, transfer->sha256);
+            sha256_finish(&transfer->hash, transfer->sha256);
             transfer_begin(transfer);
             return;
         }
@@ -57,7 +50,7 @@ static struct transfer *transfers_find(struct transfers *transfers, const char *
 static void transfer_publish(struct transfer *transfer)
 {
     char hex[SHA256_TEXT];
-    hash_to_text(&transfer->hash, hex);
+    sha256_finish(&transfer->hash, hex);
     if (strcmp(hex, transfer->sha256) != 0) {
         if (++transfer->restarts > RESTART_LIMIT) {
             transfer_fail(transfer, ERROR_PROTOCOL, "fetch",
@@ -89,7 +82,7 @@ static void transfers_take_chunk(struct transfers *transfers, const struct messa
         return;
     }
     if (count > 0) {
-        crypto_hash_sha256_update(&transfer->hash, message->bytes, message->byte_count);
+        sha256_add(&transfer->hash, message->bytes, message->byte_count);
     }
     transfer->size = message->size;
     transfer->confirmed += count;

@@ -2,9 +2,9 @@
 #ifndef RUNG_WORKER_TRANSFER_PRIVATE_H
 #define RUNG_WORKER_TRANSFER_PRIVATE_H
 
+#include "base/sha256.h"
 #include "worker/transfer.h"
 
-#include <sodium.h>
 
 #define CHUNK_SIZE (1 << 20) /* of the protocol */
 
@@ -22,7 +22,7 @@ struct transfer {
     int64_t next;         /* first byte not yet asked for or sent */
     int outstanding, restarts;
     int64_t progress_ns;
-    crypto_hash_sha256_state hash;
+    struct sha256 hash;
     struct error error;
 };
 
