@@ -14,10 +14,10 @@ struct test_vfs {
     sqlite3_vfs vfs; /* first: SQLite gives us a pointer to it */
     sqlite3_vfs *base;
     char *name;
-    unsigned calls;
-    enum test_vfs_fault fault;
-    bool stays;
-    int delay_ms;
+    atomic_uint calls;
+    _Atomic enum test_vfs_fault fault;
+    atomic_bool stays;
+    atomic_int delay_ms;
     atomic_long nth, seen, failures, syncs, open_files;
 };
 
