@@ -20,6 +20,20 @@ PY
     says "digits" "finished"
 }
 
+@test "digits.yaml over five seeds: the winner's test accuracy is at least 0.955, and 0.970 on average" {
+    local seed
+    for seed in 1 2 3 4 5; do
+        expect 0 "$RUNG" run "$RUNG_CONFIGS/digits.yaml" --db "seed-$seed.db" --set "seed=$seed" --quiet
+        "$RUNG" list --db "seed-$seed.db" --format json >"seed-$seed.json"
+    done
+    python3 - <<'PY'
+import json
+scores = [json.load(open(f"seed-{seed}.json"))[0]["final"]["test_accuracy"]["mean"] for seed in range(1, 6)]
+print(scores)
+assert min(scores) >= 0.955 and sum(scores) / 5 >= 0.970, scores
+PY
+}
+
 @test "digits-grid.yaml: 24 points are 24 trials, also when interrupted and resumed" {
     start run "$RUNG" run "$RUNG_CONFIGS/digits-grid.yaml" --db "$db" --set train.epochs=60
     local run=$pid
