@@ -342,3 +342,21 @@ int blobs_delete(const struct blobs *blobs, const char *sha256, struct error *er
     free(path);
     return result;
 }
+
+int blobs_each(const struct blobs *blobs, int (*each_f)(void *user, const char *sha256), void *user,
+               struct error *err)
+{
+    DIR *folder = opendir(blobs->folder);
+    if (folder == NULL) {
+        return blob_file_error("open", blobs->folder, errno, err);
+    }
+    struct dirent *entry;
+    int result = 0;
+    while (result == 0 && (entry = readdir(folder)) != NULL) {
+        if (sha256_is_valid(entry->d_name) && each_f(user, entry->d_name) != 0) {
+            result = error_set(err, ERROR_MEMORY, "no memory for the names of blobs");
+        }
+    }
+    closedir(folder);
+    return result;
+}

@@ -9,7 +9,20 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#define SILENCE_NS (60 * NS_PER_SECOND) /* of a peer: twice the lease; workers speak every 2 s */
+
+/* Each worker is two connections: the usual soft limit of 1024 would end at 500 workers. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
 
 static int sockets_open(struct server *server, struct error *err)
 {
@@ -83,7 +96,8 @@ struct server *server_create(const struct server_settings *settings, struct erro
     server->own_log = settings->log ? *settings->log : (struct log){.fd = -1};
     server->log = &server->own_log;
     server->stop_pipe[0] = server->stop_pipe[1] = -1;
-    peers_init(&server->peers);
+    peers_init(&server->peers, SILENCE_NS);
+    raise_descriptor_limit();
     effects_init(&server->effects);
     if (server_open(server, err)) {
         server_destroy(server);
@@ -108,6 +122,7 @@ void server_destroy(struct server *server)
     blobs_close(&server->blobs);
     effects_release(&server->effects);
     compactor_release(&server->compactor);
+    leftovers_release(&server->leftovers);
     peers_release(&server->peers);
     json_decref(server->train);
     for (int i = 0; i < 2; i++) {

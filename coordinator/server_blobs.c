@@ -18,6 +18,8 @@
 #define ADDRESS_LIMIT 300
 /* Messages of one socket before the others get their turn. */
 #define BATCH 32
+/* Between two pieces of an upload; who is silent for longer begins it again. */
+#define SILENCE_NS (600 * NS_PER_SECOND)
 
 struct blob_server {
     const struct blobs *blobs;
@@ -143,7 +145,8 @@ static void handle(struct blob_server *server, size_t index, const struct peer *
     if (request->type == MESSAGE_FETCH) {
         fetch(server, endpoint, peer, request);
     } else if (request->type == MESSAGE_PUT) {
-        put(server, endpoint, peers_number(&server->peers, (uint8_t)index, peer), peer, request);
+        put(server, endpoint, peers_number(&server->peers, (uint8_t)index, peer, clock_now().monotonic_ns),
+            peer, request);
     } else {
         error_set(&err, ERROR_PROTOCOL, "%s does not belong on the blob socket",
                   message_type_name(request->type));
@@ -246,7 +249,7 @@ struct blob_server *blob_server_create(struct bus *bus, const struct blobs *blob
     server->log = log;
     server->stop_pipe[0] = server->stop_pipe[1] = -1;
     pthread_mutex_init(&server->mutex, NULL);
-    peers_init(&server->peers);
+    peers_init(&server->peers, SILENCE_NS);
     server->buffer = malloc(BLOB_CHUNK);
     if (!server->buffer || pipe2(server->stop_pipe, O_CLOEXEC) != 0) {
         error_set(err, ERROR_RESOURCE, "start the blob thread: out of memory or descriptors");

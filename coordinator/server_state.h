@@ -1,11 +1,20 @@
-/* The server's insides, shared by its source files: server.c (life), server_sweep.c (which sweep is served),
- * server_turn.c (the loop), server_query.c (answers from the store). */
+/* The server's insides, shared by its source files:
+ *
+ *   server.c            life
+ *   server_sweep.c      which sweep is served
+ *   server_extend.c     whether it may have more trials than it had
+ *   server_data.c       its data
+ *   server_leftovers.c  blobs that nobody names
+ *   server_turn.c       the loop
+ *   server_logs.c       what attempts printed
+ *   server_query.c      answers from the store */
 #ifndef RUNG_COORDINATOR_SERVER_STATE_H
 #define RUNG_COORDINATOR_SERVER_STATE_H
 
 #include "coordinator/server.h"
 #include "coordinator/server_blobs.h"
 #include "coordinator/server_compact.h"
+#include "coordinator/server_leftovers.h"
 #include "coordinator/server_peers.h"
 
 #include <stdatomic.h>
@@ -34,6 +43,7 @@ struct server {
     struct engine *engine;
     struct effects effects;
     struct compactor compactor;
+    struct leftovers leftovers;
 
     int stop_pipe[2];      /* wakes the loop */
     atomic_int stop_level; /* 0, 1: hand back, 2: at once */
@@ -52,8 +62,12 @@ int server_train_build(struct server *server, struct error *err);
 /* Refuses (ERROR_USAGE) to go on with other data than a stored sweep began with. */
 int server_data_check(const struct server *server, const char *sweep_id, struct error *err);
 int server_data_remember(const struct server *server, struct error *err);
+/* Refuses (ERROR_USAGE) a number of trials that the stored sweep cannot have. */
+int server_extension_check(const struct server *server, const struct snapshot *snapshot, struct error *err);
 /* Commits what the effects hold, trying until it succeeds or the server is told to go at once (-1). */
 int server_commit(struct server *server, struct error *err);
+/* Writes the logs that the effects hold. Failures are logged, no more. */
+void server_logs_keep(struct server *server);
 /* Fills `answer` (an initialised MESSAGE_ANSWER) for a MESSAGE_QUERY. */
 void server_answer(struct server *server, const struct message *query, struct message *answer);
 

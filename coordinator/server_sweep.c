@@ -122,41 +122,46 @@ static int snapshot_resume(struct server *server, struct snapshot *snapshot, str
 
 static int sweep_resume(struct server *server, const struct sweep_record *stored, struct error *err)
 {
-    const struct spec *spec = server->settings.spec;
     struct snapshot snapshot = {0};
-    if (spec_compare(stored->normalised, spec->normalised, spec->seed_given, err)) {
-        return error_prefix(err, "resume sweep %s", stored->name);
-    }
     if (store_load(server->store, stored->id, &snapshot, err)) {
         return error_prefix(err, "resume sweep %s", stored->name);
     }
-    int result = snapshot_resume(server, &snapshot, err);
+    int result = server_extension_check(server, &snapshot, err);
+    if (result == 0) {
+        result = snapshot_resume(server, &snapshot, err);
+    }
     snapshot_release(&snapshot);
     return result;
 }
 
 /* ---- which of them ---- */
 
-static bool sweep_has_ended(const struct sweep_record *sweep)
-{
-    return sweep->state == SWEEP_FINISHED || sweep->state == SWEEP_STOPPED;
-}
-
 static int sweep_check(const struct server *server, int found, const struct sweep_record *stored,
                        struct error *err)
 {
-    const char *name = server->settings.spec->name, *db = server->settings.db;
+    const struct spec *spec = server->settings.spec;
+    const char *name = spec->name, *db = server->settings.db;
     if (found == 0 && server->settings.resume) {
         return error_set(err, ERROR_USAGE, "there is no sweep %s in %s to resume", name, db);
     }
-    if (found == 1 && sweep_has_ended(stored)) {
-        return error_set(err, ERROR_USAGE, "sweep %s in %s has finished; choose another --name", name, db);
+    if (found == 1 && stored->state == SWEEP_STOPPED) {
+        return error_set(err, ERROR_USAGE,
+                         "sweep %s in %s was stopped by an operator, and stays so; choose another --name",
+                         name, db);
+    }
+    if (found == 1 && stored->state == SWEEP_FINISHED && !server->settings.resume) {
+        return error_set(err, ERROR_USAGE,
+                         "sweep %s in %s has finished; choose another --name, or raise run_cap with --resume",
+                         name, db);
     }
     if (found == 1 && !server->settings.resume) {
         return error_set(
             err, ERROR_USAGE,
             "sweep %s in %s has begun but not finished; go on with --resume, or choose another --name", name,
             db);
+    }
+    if (found == 1 && spec_compare(stored->normalised, spec->normalised, spec->seed_given, err)) {
+        return error_prefix(err, "resume sweep %s", name);
     }
     return 0;
 }
@@ -186,5 +191,8 @@ int server_sweep_open(struct server *server, struct error *err)
                               server->effects.record_count, err);
         effects_clear(&server->effects);
     }
-    return result ? -1 : server_data_remember(server, err);
+    if (result || server_data_remember(server, err)) {
+        return -1;
+    }
+    return server_leftovers_find(server, err);
 }

@@ -71,7 +71,7 @@ static int message_handle(struct server *server, size_t socket, const struct pee
     }
     struct event event = {
         .type = EVENT_MESSAGE,
-        .peer = peers_number(&server->peers, (uint8_t)socket, peer),
+        .peer = peers_number(&server->peers, (uint8_t)socket, peer, clock_now().monotonic_ns),
         .message = message,
     };
     if (event.peer == 0) {
@@ -200,8 +200,9 @@ static int effects_perform(struct server *server, struct error *err)
     for (size_t i = 0; i < effects->unneeded_count; i++) {
         blob_server_delete(server->blob_server, effects->unneeded_blobs[i]);
     }
+    server_logs_keep(server);
     effects_clear(effects);
-    return 0;
+    return server_leftovers_remove(server, err);
 }
 
 /* ---- the turn ---- */

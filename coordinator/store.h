@@ -38,6 +38,9 @@ int store_find_sweep(struct store *store, const char *name_or_id, struct sweep_r
                      struct error *err);
 int store_load(struct store *store, const char *sweep_id, struct snapshot *snapshot, struct error *err);
 
+/* An object whose keys are the blobs that the trials of all sweeps name as their checkpoints. NULL: err. */
+json_t *store_checkpoints(struct store *store, struct error *err);
+
 /* Queries for people; each returns a new JSON array/object in the shapes of DESIGN (docs/operations.md), or
  * NULL. */
 struct leaderboard_query {

@@ -102,15 +102,16 @@ static int lock_refuse(int fd, const char *path, struct error *err)
     holder[strcspn(holder, "\n")] = '\0';
     char *host = strchr(holder, ' ');
     if (host == NULL) {
-        return error_set(err, ERROR_RESOURCE,
-                         "database %s is in use by another coordinator; stop that one or choose another --db",
-                         path);
+        return error_set(
+            err, ERROR_RESOURCE,
+            "database %s is in use by another coordinator; wait until it has ended, or choose another --db",
+            path);
     }
     *host++ = '\0';
     return error_set(
         err, ERROR_RESOURCE,
-        "database %s is in use by the coordinator with pid %s on host %s; stop that one (rung stop) "
-        "or choose another --db",
+        "database %s is in use by the coordinator with pid %s on host %s; wait until it has ended, or choose "
+        "another --db",
         path, holder, host);
 }
 

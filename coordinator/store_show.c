@@ -325,3 +325,23 @@ json_t *store_list(struct store *store, struct error *err)
     }
     return rows;
 }
+
+json_t *store_checkpoints(struct store *store, struct error *err)
+{
+    struct cursor cursor;
+    json_t *names = json_object();
+    int result = names ? 1 : error_set(err, ERROR_MEMORY, "no memory for the names of checkpoints");
+    cursor_start(&cursor, store, STATEMENT_GET_CHECKPOINTS);
+    while (result > 0 && (result = cursor_step(&cursor, err)) == 1) {
+        const char *name = cursor_get_static(&cursor);
+        if (json_object_set_new(names, name ? name : "", json_true()) != 0) {
+            result = error_set(err, ERROR_MEMORY, "no memory for the names of checkpoints");
+        }
+    }
+    cursor_end(&cursor);
+    if (result < 0) {
+        json_decref(names);
+        return NULL;
+    }
+    return names;
+}

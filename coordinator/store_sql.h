@@ -66,6 +66,7 @@
     X(GET_REPORTS, "SELECT * FROM report WHERE sweep = ? ORDER BY trial, resource, attempt")                 \
     X(GET_RUNG_ENTRIES, "SELECT * FROM rung_entry WHERE sweep = ? ORDER BY entry_order, trial, rung")        \
     X(GET_WORKERS, "SELECT * FROM worker WHERE sweep = ? ORDER BY name")                                     \
+    X(GET_CHECKPOINTS, "SELECT DISTINCT checkpoint FROM trial WHERE checkpoint != ''")                       \
     X(GET_TRIAL, "SELECT * FROM trial WHERE sweep = ? AND number = ?")                                       \
     X(GET_TRIAL_ATTEMPTS, "SELECT * FROM attempt WHERE sweep = ? AND trial = ? ORDER BY number")             \
     X(GET_CURVE, "SELECT * FROM report AS r WHERE sweep = ? AND trial = ? AND NOT EXISTS (SELECT 1"          \

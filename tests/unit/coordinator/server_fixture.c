@@ -62,20 +62,24 @@ int server_fixture_teardown(void **state)
     return 0;
 }
 
-void spec_make(struct server_fixture *fixture, const char *name, int trials, int epochs)
+void spec_take(struct server_fixture *fixture, const char *text)
 {
-    char text[512];
     struct error err = {0};
     struct spec_options options = {.train_settings = train_settings};
     spec_release(&fixture->spec);
-    int size =
-        snprintf(text, sizeof text,
-                 "name: %s\nmethod: random\nmetric: {name: accuracy, goal: maximize}\nrun_cap: %d\nseed: 7\n"
-                 "parameters:\n  learning_rate: {min: 0.0, max: 1.0}\ntrain: {epochs: %d}\n",
-                 name, trials, epochs);
-    if (spec_parse(&fixture->spec, text, (size_t)size, "tiny.yaml", &options, NULL, &err)) {
+    if (spec_parse(&fixture->spec, text, strlen(text), "tiny.yaml", &options, NULL, &err)) {
         fail_msg("%s", err.message);
     }
+}
+
+void spec_make(struct server_fixture *fixture, const char *name, int trials, int epochs)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "name: %s\nmethod: random\nmetric: {name: accuracy, goal: maximize}\nrun_cap: %d\nseed: 7\n"
+             "parameters:\n  learning_rate: {min: 0.0, max: 1.0}\ntrain: {epochs: %d}\n",
+             name, trials, epochs);
+    spec_take(fixture, text);
 }
 
 static void *server_thread(void *argument)

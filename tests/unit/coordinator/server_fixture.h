@@ -33,6 +33,7 @@ int server_fixture_teardown(void **state);
 
 /* A spec of `trials` random trials of one epoch. Replaces the fixture's spec. */
 void spec_make(struct server_fixture *fixture, const char *name, int trials, int epochs);
+void spec_take(struct server_fixture *fixture, const char *text); /* or any other */
 /* Creates the server with the fixture's settings and runs it in its thread; fails the test on an error. */
 void server_start(struct server_fixture *fixture);
 /* Tries to create one, which must fail; returns the error. */

@@ -13,26 +13,13 @@
 
 /* "from>to:reason", one a move that is allowed. */
 static const char *const allowed[] = {
-    "waiting>running:",
-    "waiting>cancelled:user",
-    "waiting>stopped:pruned",
-    "waiting>stopped:user",
-    "running>waiting:",
-    "running>paused:",
-    "running>completed:finished",
-    "running>stopped:pruned",
-    "running>stopped:threshold",
-    "running>stopped:user",
-    "running>failed:diverged",
-    "running>failed:out_of_memory",
-    "running>failed:timed_out",
-    "running>failed:crashed",
-    "running>failed:no_metric",
-    "running>failed:invalid",
-    "running>failed:lost",
-    "paused>waiting:",
-    "paused>stopped:pruned",
-    "paused>stopped:user",
+    "waiting>running:",           "waiting>cancelled:user",  "waiting>stopped:pruned",
+    "waiting>stopped:user",       "running>waiting:",        "running>paused:",
+    "running>completed:finished", "running>stopped:pruned",  "running>stopped:threshold",
+    "running>stopped:user",       "running>failed:diverged", "running>failed:out_of_memory",
+    "running>failed:timed_out",   "running>failed:crashed",  "running>failed:no_metric",
+    "running>failed:invalid",     "running>failed:lost",     "paused>waiting:",
+    "paused>stopped:pruned",      "paused>stopped:user",
 };
 #define ALLOWED (sizeof(allowed) / sizeof(allowed[0]))
 

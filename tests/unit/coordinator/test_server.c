@@ -196,6 +196,48 @@ static void an_interrupted_worker_hands_back(void **state)
     message_release(&message);
 }
 
+/* What an attempt printed lies beside the database; what printed nothing has no file. */
+static void logs_are_kept(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct message ended;
+    char path[300];
+    server_start(fixture);
+    join_sweep(fixture);
+    assert_int_equal(begin_trial(fixture), 1);
+    size_t size = 3 << 20;
+    char *text = malloc(size + 1);
+    memset(text, 'x', size);
+    memcpy(text, "begin", 5);
+    memcpy(text + size - 4, "end\n", 5);
+    message_init(&ended, MESSAGE_ENDED);
+    ended.trial = ended.attempt = ended.sequence = 1;
+    ended.outcome = OUTCOME_INTERRUPTED;
+    ended.log_stderr = text;
+    ended.log_stdout = "";
+    worker_say(fixture, &ended);
+    hear_and_forget(fixture, MESSAGE_ACKNOWLEDGE);
+    ended.log_stderr = "not this";
+    worker_say(fixture, &ended); /* repeated: was applied already */
+    hear_and_forget(fixture, MESSAGE_ACKNOWLEDGE);
+    say(fixture, MESSAGE_STATUS);
+    hear_and_forget(fixture, MESSAGE_ANSWER);
+    free(text);
+
+    const char *id = server_sweep_id(fixture->server);
+    snprintf(path, sizeof path, "%s.files/%s/trial-000001/attempt-1/stderr", fixture->db, id);
+    text = file_read(path, 0, &size, NULL);
+    assert_non_null(text);
+    assert_memory_equal(text, "beginx", 6);
+    assert_string_equal(text + size - 5, "xend\n");
+    assert_non_null(strstr(text, "x\n[...]\nx"));
+    assert_int_equal(size, (2 << 20) + 7);
+    free(text);
+    snprintf(path, sizeof path, "%s.files/%s/trial-000001/attempt-1/stdout", fixture->db, id);
+    assert_false(file_exists(path));
+    server_request_stop(fixture->server, 2);
+}
+
 static void an_idle_server_stops_at_once(void **state)
 {
     struct server_fixture *fixture = *state;
@@ -217,6 +259,7 @@ int main(void)
         TEST(a_turn_without_records_does_not_commit),
         TEST(a_full_disk_does_not_keep_the_server),
         TEST(an_interrupted_worker_hands_back),
+        TEST(logs_are_kept),
         TEST(an_idle_server_stops_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,13 +254,13 @@ static void peers_keep_their_numbers(void **state)
 {
     (void)state;
     struct peers peers;
-    peers_init(&peers);
+    peers_init(&peers, 60);
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 2000; i++) {
             struct peer peer = {.size = 5};
             memcpy(peer.id + 1, &i, sizeof i);
-            assert_int_equal(peers_number(&peers, 0, &peer), 2 * i + 1);
-            assert_int_equal(peers_number(&peers, 1, &peer), 2 * i + 2);
+            assert_int_equal(peers_number(&peers, 0, &peer, 1), 2 * i + 1);
+            assert_int_equal(peers_number(&peers, 1, &peer, 1), 2 * i + 2);
             assert_int_equal(peers_address(&peers, 2 * i + 2)->socket, 1);
             assert_true(peer_equal(&peers_address(&peers, 2 * i + 1)->peer, &peer));
         }
@@ -268,6 +268,95 @@ static void peers_keep_their_numbers(void **state)
     assert_null(peers_address(&peers, 0));
     assert_null(peers_address(&peers, 4001));
     peers_release(&peers);
+}
+
+/* A hundred thousand clients that ask once, and a worker that speaks all the time. */
+static void silent_peers_are_forgotten(void **state)
+{
+    (void)state;
+    struct peers peers;
+    struct peer worker = {.size = 5, .id = {9}};
+    peer_number first = 0, before = 0;
+    peers_init(&peers, 60);
+    peer_number own = peers_number(&peers, 0, &worker, 0);
+    for (uint32_t i = 0; i < 100000; i++) {
+        struct peer peer = {.size = 5};
+        memcpy(peer.id + 1, &i, sizeof i);
+        peer_number number = peers_number(&peers, 0, &peer, i);
+        first = first ? first : number;
+        assert_true(number != 0 && number != before && number != own);
+        before = number;
+        assert_int_equal(peers_number(&peers, 0, &worker, i), own);
+        assert_true(peer_equal(&peers_address(&peers, number)->peer, &peer));
+    }
+    assert_true(peer_equal(&peers_address(&peers, own)->peer, &worker));
+    assert_null(peers_address(&peers, first));
+    assert_true(peers.capacity <= 512);
+    struct peer again = {.size = 5};
+    assert_int_not_equal(peers_number(&peers, 0, &again, 100000), first);
+    peers_release(&peers);
+}
+
+/* ---- blobs that nobody names ---- */
+
+static char *blob_file(const struct server_fixture *fixture, char fill)
+{
+    char name[SHA256_TEXT];
+    memset(name, fill, SHA256_TEXT - 1);
+    name[SHA256_TEXT - 1] = '\0';
+    char *path = malloc(300);
+    snprintf(path, 300, "%s.files/blobs/%s", fixture->db, name);
+    return path;
+}
+
+static void stray_blobs_go_when_nobody_can_name_them(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct message ended;
+    char data[200], hash[SHA256_TEXT], data_blob[400];
+    snprintf(data, sizeof data, "%s/data.csv", fixture->folder);
+    assert_int_equal(file_write(data, "a,b\n1,2\n", 8, 0600, NULL), 0);
+    assert_int_equal(sha256_file(data, hash, NULL, NULL), 0);
+    snprintf(data_blob, sizeof data_blob, "%s.files/blobs/%s", fixture->db, hash);
+    fixture->settings.data_path = data;
+    server_start(fixture);
+    join_sweep(fixture);
+    char *named = blob_file(fixture, 'a'), *stray = blob_file(fixture, 'b');
+    assert_int_equal(file_write(named, "x", 1, 0600, NULL), 0);
+    assert_int_equal(file_write(stray, "y", 1, 0600, NULL), 0);
+
+    assert_int_equal(begin_trial(fixture), 1); /* it is handed back with its checkpoint, and runs again */
+    message_init(&ended, MESSAGE_ENDED);
+    ended.trial = ended.attempt = ended.sequence = 1;
+    ended.outcome = OUTCOME_INTERRUPTED;
+    ended.checkpoint = (char[SHA256_TEXT]){0};
+    memset(ended.checkpoint, 'a', SHA256_TEXT - 1);
+    worker_say(fixture, &ended);
+    hear_and_forget(fixture, MESSAGE_ACKNOWLEDGE);
+    assert_int_equal(begin_trial(fixture), 1);
+    server_request_stop(fixture->server, 2);
+    server_end(fixture);
+
+    fixture->settings.resume = true;
+    server_start(fixture); /* its worker may be about to name the stray one */
+    assert_true(file_exists(stray));
+    struct running_attempt running = {.trial = 1, .attempt = 2};
+    worker_connect(fixture, fixture->address);
+    say_hello(fixture, &running, 1);
+    hear_and_forget(fixture, MESSAGE_WELCOME);
+    say_ended(fixture, 1, 2, 1, OUTCOME_INTERRUPTED, 0);
+    hear_and_forget(fixture, MESSAGE_ACKNOWLEDGE);
+    server_request_stop(fixture->server, 2);
+    server_end(fixture);
+    assert_true(file_exists(stray));
+
+    server_start(fixture); /* nothing runs now */
+    assert_false(file_exists(stray));
+    assert_true(file_exists(named));
+    assert_true(file_exists(data_blob));
+    server_request_stop(fixture->server, 2);
+    free(named);
+    free(stray);
 }
 
 int main(void)
@@ -282,6 +371,8 @@ int main(void)
         TEST(wrong_uploads_are_refused),
         TEST(a_promised_blob_is_not_deleted),
         cmocka_unit_test(peers_keep_their_numbers),
+        cmocka_unit_test(silent_peers_are_forgotten),
+        TEST(stray_blobs_go_when_nobody_can_name_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <cmocka.h>
 
 static void a_name_belongs_to_one_sweep(void **state)
@@ -49,10 +50,128 @@ static void a_name_belongs_to_one_sweep(void **state)
 
     err = server_refused(fixture);
     assert_int_equal(err.code, ERROR_USAGE);
-    assert_non_null(strstr(err.message, "has finished; choose another --name"));
+    assert_non_null(
+        strstr(err.message, "has finished; choose another --name, or raise run_cap with --resume"));
     fixture->settings.resume = false;
     err = server_refused(fixture);
-    assert_non_null(strstr(err.message, "has finished; choose another --name"));
+    assert_non_null(
+        strstr(err.message, "has finished; choose another --name, or raise run_cap with --resume"));
+
+    fixture->settings.resume = true;
+    spec_make(fixture, "tiny", 3, 1);
+    server_start(fixture);
+    join_sweep(fixture);
+    run_to_the_end(fixture, 3, 3);
+}
+
+/* Runs a whole sweep of this text. */
+static void sweep_finish(struct server_fixture *fixture, const char *text, int64_t trials)
+{
+    spec_take(fixture, text);
+    server_start(fixture);
+    join_sweep(fixture);
+    run_to_the_end(fixture, 1, trials);
+    server_end(fixture);
+    fixture->settings.resume = true;
+}
+
+#define SPEC(rest)                                                                                           \
+    "name: wide\nmetric: {name: accuracy, goal: maximize}\nseed: 7\ntrain: {epochs: 1}\n" rest "\n"
+#define GRID "method: grid\nparameters: {learning_rate: {values: [0.1, 0.2]}}"
+#define RANDOM "method: random\nparameters: {learning_rate: {min: 0.0, max: 1.0}}\n"
+#define HALVING(size)                                                                                        \
+    RANDOM "early_terminate: {type: successive_halving, min_iter: 1, max_iter: 1, eta: 2" size "}\n"
+
+static void a_grid_that_was_tried_is_over(void **state)
+{
+    struct server_fixture *fixture = *state;
+    sweep_finish(fixture, SPEC(GRID), 2);
+    spec_take(fixture, SPEC(GRID "\nrun_cap: 9"));
+    struct error err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "all 2 points of its space were tried"));
+}
+
+static void halving_grows_by_whole_brackets(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct error err;
+    sweep_finish(fixture, SPEC(HALVING(", bracket_size: 2") "run_cap: 2"), 2);
+    spec_take(fixture, SPEC(HALVING(", bracket_size: 2") "run_cap: 3"));
+    server_start(fixture); /* a third trial is a bracket of its own */
+    join_sweep(fixture);
+    run_to_the_end(fixture, 3, 3);
+    server_end(fixture);
+    spec_take(fixture, SPEC(HALVING(", bracket_size: 2") "run_cap: 4")); /* but it was decided alone */
+    err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "the last bracket has 1 of 2 trials"));
+}
+
+static void halving_without_brackets_does_not_grow(void **state)
+{
+    struct server_fixture *fixture = *state;
+    sweep_finish(fixture, SPEC(HALVING("") "run_cap: 2"), 2);
+    spec_take(fixture, SPEC(HALVING("") "run_cap: 4"));
+    struct error err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "compares all trials of the sweep at once"));
+}
+
+static void a_stopped_sweep_is_over(void **state)
+{
+    struct server_fixture *fixture = *state;
+    server_start(fixture);
+    join_sweep(fixture);
+    say(fixture, MESSAGE_STOP);
+    hear_and_forget(fixture, MESSAGE_ANSWER);
+    hear_and_forget(fixture, MESSAGE_DRAIN);
+    say(fixture, MESSAGE_BYE);
+    assert_int_equal(server_join(fixture), 0);
+    server_end(fixture);
+    for (int resume = 0; resume < 2; resume++) {
+        fixture->settings.resume = resume;
+        struct error err = server_refused(fixture);
+        assert_int_equal(err.code, ERROR_USAGE);
+        assert_non_null(strstr(err.message, "was stopped by an operator"));
+        assert_non_null(strstr(err.message, "choose another --name"));
+    }
+}
+
+/* That the spec names another file is said before that this file holds something else. */
+static void another_spec_is_told_from_changed_data(void **state)
+{
+    struct server_fixture *fixture = *state;
+    char data[200], other[200];
+    snprintf(data, sizeof data, "%s/data.csv", fixture->folder);
+    snprintf(other, sizeof other, "%s/other.csv", fixture->folder);
+    assert_int_equal(file_write(data, "1,2\n", 4, 0600, NULL), 0);
+    assert_int_equal(file_write(other, "3,4\n", 4, 0600, NULL), 0);
+    fixture->settings.data_path = data;
+    server_start(fixture);
+    server_request_stop(fixture->server, 2);
+    server_end(fixture);
+    fixture->settings.resume = true;
+    fixture->settings.data_path = other;
+    struct error err = server_refused(fixture);
+    assert_non_null(strstr(err.message, "has changed since this sweep began"));
+    spec_make(fixture, "tiny", 3, 2);
+    err = server_refused(fixture);
+    assert_non_null(strstr(err.message, "made from another spec: train.epochs: stored 1, now 2"));
+}
+
+static void descriptors_suffice_for_many_workers(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct rlimit before, now;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    now = before;
+    now.rlim_cur = before.rlim_max < 256 ? before.rlim_max : 256;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+    server_start(fixture);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_int_equal(now.rlim_cur, before.rlim_max);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 static void a_failed_start_leaves_nothing(void **state)
@@ -86,6 +205,7 @@ static void a_database_has_one_coordinator(void **state)
     fixture->settings.binds = binds;
     struct error err = server_refused(fixture);
     assert_int_equal(err.code, ERROR_RESOURCE);
+    assert_null(strstr(err.message, "rung stop")); /* that would end somebody's sweep */
     fixture->settings.binds = fixture->binds;
 }
 
@@ -175,9 +295,17 @@ int main(void)
 #define TEST(function)                                                                                       \
     cmocka_unit_test_setup_teardown(function, server_fixture_setup, server_fixture_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_name_belongs_to_one_sweep),     TEST(a_failed_start_leaves_nothing),
-        TEST(a_database_has_one_coordinator),  TEST(questions_are_answered),
+        TEST(a_name_belongs_to_one_sweep),
+        TEST(a_failed_start_leaves_nothing),
+        TEST(a_database_has_one_coordinator),
+        TEST(questions_are_answered),
         TEST(what_does_not_belong_is_refused),
+        TEST(a_grid_that_was_tried_is_over),
+        TEST(halving_grows_by_whole_brackets),
+        TEST(halving_without_brackets_does_not_grow),
+        TEST(a_stopped_sweep_is_over),
+        TEST(another_spec_is_told_from_changed_data),
+        TEST(descriptors_suffice_for_many_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,8 +71,7 @@ static const struct {
     {WHOLE "resources: 2\n", "6:12: resources: found 2, accepted a map, such as {devices_per_trial: 1}"},
     {WHOLE "resources: {device_per_trial: 2}\n", "6:13: resources: found \"device_per_trial\", accepted "
                                                  "devices_per_trial (did you mean devices_per_trial?)"},
-    {WHOLE "resources: {devices_per_trial: 2}\n",
-     "6:32: resources.devices_per_trial: found 2, accepted 1"},
+    {WHOLE "resources: {devices_per_trial: 2}\n", "6:32: resources.devices_per_trial: found 2, accepted 1"},
 
     /* metric */
     {HEAD PARAMETER "metric: validation_loss\n", "5:9: metric: found \"validation_loss\", accepted a map, "

@@ -1,0 +1,124 @@
+/* A blob stays when a row or a file beside the database names it. */
+#include "coordinator/server_leftovers.h"
+
+#include "base/text.h"
+#include "coordinator/server_state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Workers that ran something come back within their lease or lose it; four times that is plenty. */
+#define WAIT_NS (120 * NS_PER_SECOND)
+
+void leftovers_release(struct leftovers *leftovers)
+{
+    free(leftovers->names);
+    *leftovers = (struct leftovers){0};
+}
+
+/* The data of one sweep, named in FOLDER/SWEEP/data.sha256. */
+static int sweep_data_keep(json_t *kept, const char *folder, const char *sweep, struct error *err)
+{
+    struct text path;
+    text_init(&path);
+    text_printf(&path, "%s/%s/data.sha256", folder, sweep);
+    char *file = text_steal(&path), *name = NULL;
+    int result = file ? 0 : error_set(err, ERROR_MEMORY, "out of memory");
+    if (result == 0 && file_exists(file)) {
+        name = file_read(file, SHA256_TEXT, NULL, err);
+        result = name && json_object_set_new(kept, name, json_true()) == 0 ? 0 : -1;
+    }
+    free(name);
+    free(file);
+    return result;
+}
+
+static int data_keep(const struct server *server, json_t *kept, struct error *err)
+{
+    struct text path;
+    text_init(&path);
+    text_printf(&path, "%s.files", server->settings.db);
+    DIR *folder = path.data ? opendir(path.data) : NULL;
+    int result =
+        folder ? 0 : error_set(err, ERROR_RESOURCE, "look for the data of sweeps: %s", strerror(errno));
+    for (struct dirent *entry; result == 0 && (entry = readdir(folder)) != NULL;) {
+        if (entry->d_name[0] != '.') {
+            result = sweep_data_keep(kept, path.data, entry->d_name, err);
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    text_release(&path);
+    return result;
+}
+
+/* Names of blobs, as the keys of an object; NULL: err. */
+static json_t *kept_names(struct server *server, struct error *err)
+{
+    json_t *kept = store_checkpoints(server->store, err);
+    if (kept && (data_keep(server, kept, err) ||
+                 (server->data_sha256[0] && json_object_set_new(kept, server->data_sha256, json_true())))) {
+        json_decref(kept);
+        return NULL;
+    }
+    return kept;
+}
+
+struct search {
+    struct leftovers *leftovers;
+    const json_t *kept;
+};
+
+static int name_take(void *user, const char *sha256)
+{
+    struct search *search = user;
+    struct leftovers *leftovers = search->leftovers;
+    if (json_object_get(search->kept, sha256)) {
+        return 0;
+    }
+    if (leftovers->count == leftovers->capacity) {
+        size_t capacity = leftovers->capacity ? 2 * leftovers->capacity : 16;
+        void *names = realloc(leftovers->names, capacity * sizeof *leftovers->names);
+        if (!names) {
+            return -1;
+        }
+        leftovers->names = names;
+        leftovers->capacity = capacity;
+    }
+    memcpy(leftovers->names[leftovers->count++], sha256, SHA256_TEXT);
+    return 0;
+}
+
+int server_leftovers_find(struct server *server, struct error *err)
+{
+    json_t *kept = kept_names(server, err);
+    struct search search = {&server->leftovers, kept};
+    int result = kept ? blobs_each(&server->blobs, name_take, &search, err) : -1;
+    json_decref(kept);
+    server->leftovers.due_ns = engine_is_quiet(server->engine) ? 0 : clock_now().monotonic_ns + WAIT_NS;
+    return result ? -1 : server_leftovers_remove(server, err);
+}
+
+int server_leftovers_remove(struct server *server, struct error *err)
+{
+    struct leftovers *leftovers = &server->leftovers;
+    bool due = engine_has_ended(server->engine) || clock_now().monotonic_ns >= leftovers->due_ns;
+    if (leftovers->count == 0 || !due) {
+        return 0;
+    }
+    json_t *kept = kept_names(server, err);
+    if (!kept) {
+        return -1;
+    }
+    for (size_t i = 0; i < leftovers->count; i++) {
+        if (!json_object_get(kept, leftovers->names[i])) {
+            blob_server_delete(server->blob_server, leftovers->names[i]);
+        }
+    }
+    json_decref(kept);
+    leftovers_release(leftovers);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* Blobs that nobody names: uploaded by a worker that died, or left by a coordinator that died between a
+ * commit and the deletions it allowed. Found when a coordinator starts, and removed when nobody can be about
+ * to name them. */
+#ifndef RUNG_COORDINATOR_SERVER_LEFTOVERS_H
+#define RUNG_COORDINATOR_SERVER_LEFTOVERS_H
+
+#include "base/error.h"
+#include "base/files.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct server;
+
+struct leftovers {
+    char (*names)[SHA256_TEXT];
+    size_t count, capacity;
+    int64_t due_ns;
+};
+
+/* Lists what no trial of the database names and is no sweep's data. Removes it at once when no attempt runs.
+ */
+int server_leftovers_find(struct server *server, struct error *err);
+/* Removes those that still are not named, when it is time: a worker that was told "stored" by the coordinator
+ * before names its blob as soon as it is back. */
+int server_leftovers_remove(struct server *server, struct error *err);
+void leftovers_release(struct leftovers *leftovers);
+
+#endif
