@@ -189,11 +189,11 @@ json_t *check_report(const struct spec *spec, const struct dataset *dataset, int
     json_t *metric = json_object_get(spec->normalised, "metric");
     json_t *parameters = json_array();
     json_t *report = json_pack(
-        "{s:s, s:s, s:O?, s:O, s:o, s:o, s:o, s:o, s:o}", "name", spec->name, "method", spec->sampler->name,
-        "metric", metric, "seed", json_object_get(spec->normalised, "seed"), "run_cap",
-        optional_integer(spec->run_cap), "points", optional_integer(space_point_count(&spec->space)),
-        "trials", optional_integer(spec->stopping.trials), "parameters", parameters, "data",
-        describe_data(dataset));
+        "{s:s, s:s, s:O?, s:O, s:b, s:o, s:o, s:o, s:o, s:o}", "name", spec->name, "method",
+        spec->sampler->name, "metric", metric, "seed", json_object_get(spec->normalised, "seed"),
+        "seed_given", (int)spec->seed_given, "run_cap", optional_integer(spec->run_cap), "points",
+        optional_integer(space_point_count(&spec->space)), "trials", optional_integer(spec->stopping.trials),
+        "parameters", parameters, "data", describe_data(dataset));
     if (!report || check_plan(report, &spec->stopping) != 0) {
         json_decref(report);
         return NULL;

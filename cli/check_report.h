@@ -7,7 +7,8 @@
 
 #include <stdio.h>
 
-/* {"name", "method", "metric", "seed", "run_cap", "points", "trials", "parameters": [], "data": {}, "rungs":
+/* {"name", "method", "metric", "seed", "seed_given", "run_cap", "points", "trials", "parameters": [], "data":
+ * {}, "rungs":
  * [], "rule", "epochs": {"planned", "without"}, "derived": {"batch_sizes": []}, "notes": [], "sample": []};
  * null where a number is not finite. `sample`: trials to propose. New reference; NULL without memory. */
 json_t *check_report(const struct spec *spec, const struct dataset *dataset, int64_t sample);

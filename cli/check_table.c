@@ -13,12 +13,29 @@ struct heading {
     const char *path, *text;
 };
 
+static int out_width(FILE *out)
+{
+    return terminal_width(fileno(out));
+}
+
+/* A paragraph that stands `indent` blanks in; takes the text. */
+static void print_wrapped(struct text *paragraph, int indent, FILE *out)
+{
+    struct text text;
+    text_init(&text);
+    text_wrap(&text, paragraph->data ? paragraph->data : "", out_width(out), indent);
+    fputs(text.data ? text.data : "", out);
+    text_release(&text);
+    text_release(paragraph);
+}
+
 /* Rows as aligned columns, two blanks in. */
 static void print_listing(const struct listing *listing, const json_t *rows, FILE *out)
 {
     struct text text;
     text_init(&text);
-    if (listing_text(listing, rows, 0, &text, NULL, NULL) == 0 && text.data) {
+    int width = out_width(out);
+    if (listing_text(listing, rows, width > 2 ? width - 2 : 0, &text, NULL, NULL) == 0 && text.data) {
         for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n")) {
             fprintf(out, "  %s\n", line);
         }
@@ -118,14 +135,19 @@ static void print_size(const json_t *report, FILE *out)
     } else {
         fputs("until stopped (no run_cap)", out);
     }
-    fprintf(out, "\n  data    %lld rows to train, %lld to validate, %lld to test; %lld features",
-            (long long)json_get_integer(data, "train", 0), (long long)json_get_integer(data, "validation", 0),
-            (long long)json_get_integer(data, "test", 0), (long long)json_get_integer(data, "features", 0));
+    struct text line;
+    text_init(&line);
+    text_printf(
+        &line, "  data    %lld rows to train, %lld to validate, %lld to test; %lld features",
+        (long long)json_get_integer(data, "train", 0), (long long)json_get_integer(data, "validation", 0),
+        (long long)json_get_integer(data, "test", 0), (long long)json_get_integer(data, "features", 0));
     if (strcmp(json_get_string(data, "task", ""), "classification") == 0) {
-        fprintf(out, ", %lld classes\n", (long long)json_get_integer(data, "classes", 0));
+        text_printf(&line, ", %lld classes", (long long)json_get_integer(data, "classes", 0));
     } else {
-        fputs(", regression\n", out);
+        text_append(&line, ", regression");
     }
+    fputc('\n', out);
+    print_wrapped(&line, 10, out);
 }
 
 static void print_rungs(const json_t *report, FILE *out)
@@ -164,14 +186,11 @@ static json_t *rate_text(const json_t *range)
 
 static void print_derived(const json_t *report, FILE *out)
 {
-    static const struct heading headings[] = {{"batch_size", "batch_size"},
-                                              {"optimizer", "optimizer"},
-                                              {"scale", "rate times"},
-                                              {"peak", "peak learning rate"},
-                                              {"micro_batch", "micro batch"},
-                                              {"accumulation", "accumulated"},
-                                              {"steps_per_epoch", "steps an epoch"},
-                                              {"warmup_steps", "warm-up steps"}};
+    static const struct heading headings[] = {
+        {"batch_size", "batch_size"},   {"optimizer", "optimizer"},         {"scale", "scale"},
+        {"peak", "peak learning rate"}, {"steps_per_epoch", "steps/epoch"}, {"warmup_steps", "warm-up"},
+        {"micro_batch", "micro batch"}, {"accumulation", "accumulated"}};
+    size_t count = sizeof headings / sizeof headings[0] - 2;
     json_t *rows = json_array();
     size_t index;
     json_t *derived;
@@ -180,10 +199,13 @@ static void print_derived(const json_t *report, FILE *out)
         json_t *row = json_copy(derived);
         json_object_set_new(row, "peak", rate_text(json_object_get(derived, "peak_learning_rate")));
         json_array_append_new(rows, row);
+        if (json_get_integer(row, "accumulation", 1) > 1) {
+            count = sizeof headings / sizeof headings[0]; /* else a micro batch is the batch */
+        }
     }
     if (json_array_size(rows) > 0) {
         fputc('\n', out);
-        print_rows(rows, headings, sizeof headings / sizeof headings[0], out);
+        print_rows(rows, headings, count, out);
     }
     json_decref(rows);
 }
@@ -211,11 +233,15 @@ static void print_notes(const json_t *report, FILE *out)
     {
         const char *key = json_get_string(note, "key", "");
         long long line = (long long)json_get_integer(note, "line", 0);
-        fprintf(out, index == 0 ? "\n  %s" : "  %s", json_get_string(note, "level", "note"));
+        struct text text;
+        text_init(&text);
+        text_printf(&text, "  %s", json_get_string(note, "level", "note"));
         if (line > 0) {
-            fprintf(out, " (line %lld)", line);
+            text_printf(&text, " (line %lld)", line);
         }
-        fprintf(out, ": %s%s%s\n", key, *key ? ": " : "", json_get_string(note, "message", ""));
+        text_printf(&text, ": %s%s%s", key, *key ? ": " : "", json_get_string(note, "message", ""));
+        fputs(index == 0 ? "\n" : "", out);
+        print_wrapped(&text, 4, out);
     }
 }
 
@@ -223,15 +249,22 @@ void check_print(const json_t *report, FILE *out)
 {
     const json_t *metric = json_object_get(report, "metric");
     char *seed = json_canonical(json_object_get(report, "seed"));
-    fprintf(out, "%s: %s search", json_get_string(report, "name", ""), json_get_string(report, "method", ""));
+    struct text title;
+    text_init(&title);
+    text_printf(&title, "%s: %s search", json_get_string(report, "name", ""),
+                json_get_string(report, "method", ""));
     if (json_is_object(metric)) {
         bool highest = strcmp(json_get_string(metric, "goal", ""), "maximize") == 0;
         bool best = strcmp(json_get_string(metric, "objective", "last"), "best") == 0;
-        fprintf(out, " for the %s %s (%s epoch)", highest ? "highest" : "lowest",
-                json_get_string(metric, "name", ""), best ? "best" : "last");
+        text_printf(&title, " for the %s %s (%s epoch)", highest ? "highest" : "lowest",
+                    json_get_string(metric, "name", ""), best ? "best" : "last");
     }
-    fprintf(out, ", seed %s\n", seed ? seed : "");
+    text_printf(&title, ", seed %s", seed ? seed : "");
+    if (!json_is_true(json_object_get(report, "seed_given"))) {
+        text_printf(&title, " (drawn; rung run draws another one, unless --set seed=%s)", seed ? seed : "");
+    }
     free(seed);
+    print_wrapped(&title, 2, out);
     print_space(report, out);
     print_size(report, out);
     print_rungs(report, out);

@@ -82,7 +82,7 @@ static void add_default(struct listing *listing, const json_t *sweep)
     listing_add(listing, "objective", json_get_string(sweep, "metric", "objective"), LISTING_VALUE);
     json_array_foreach(json_object_get(sweep, "parameters"), i, name)
     {
-        listing_add_key(listing, "parameters", json_string_value(name), false);
+        listing_add_key(listing, "parameters", json_string_value(name), false, LISTING_BRIEF);
     }
     listing_add(listing, "resource", NULL, LISTING_VALUE);
     listing_add(listing, "outcome", "state", LISTING_VALUE);
@@ -120,7 +120,7 @@ static bool add_named(struct listing *listing, const json_t *rows, const char *n
         }
         for (size_t k = 0; k < sizeof nested_columns / sizeof *nested_columns; k++) {
             if (json_object_get(json_object_get(row, nested_columns[k]), name) != NULL) {
-                listing_add_key(listing, nested_columns[k], name, false);
+                listing_add_key(listing, nested_columns[k], name, false, LISTING_VALUE);
                 return true;
             }
         }

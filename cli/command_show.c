@@ -89,7 +89,8 @@ static bool is_shown(size_t i, size_t n)
     return (i - CURVE_ENDS) % step == step - 1;
 }
 
-/* The sweep's own metric first: a narrow terminal leaves out columns from the right. */
+/* The sweep's own metric first: a narrow terminal leaves out columns from the right. The title says that they
+ * are of the validation data. */
 static void add_metrics(struct listing *listing, const json_t *points, const char *own)
 {
     struct listing all;
@@ -101,7 +102,9 @@ static void add_metrics(struct listing *listing, const json_t *points, const cha
     for (int others = 0; others < 2; others++) {
         for (size_t i = 0; i < all.count && !path.failed; i++) {
             if ((strcmp(all.columns[i].path, path.data) != 0) == others) {
-                listing_add(listing, all.columns[i].path, all.columns[i].heading, LISTING_VALUE);
+                const char *name = all.columns[i].heading, prefix[] = "validation_";
+                bool told = strncmp(name, prefix, strlen(prefix)) == 0;
+                listing_add(listing, all.columns[i].path, told ? name + strlen(prefix) : name, LISTING_VALUE);
             }
         }
     }
@@ -126,19 +129,20 @@ static int append_curve(struct text *text, const json_t *curve, const struct sho
             json_array_append(shown, point);
         }
     }
-    text_append(text, "\ncurve");
+    text_append(text, "\ncurve on the validation data");
     if (json_array_size(shown) < n) {
         text_printf(text, " (%zu of %zu points; --all shows them)", json_array_size(shown), n);
     }
     text_append(text, "\n");
     listing_init(&listing);
     listing_add(&listing, "resource", NULL, LISTING_VALUE);
+    add_metrics(&listing, shown, json_get_string(show->row, "metric", ""));
     listing_add(&listing, "attempt", NULL, LISTING_VALUE);
     listing_add(&listing, "seconds", NULL, LISTING_SECONDS);
-    add_metrics(&listing, shown, json_get_string(show->row, "metric", ""));
     size_t left_out = 0;
     int result = listing_text(&listing, shown, terminal_width(STDOUT_FILENO), text, &left_out, err);
-    listing_append_left_out(text, &listing, left_out, "--format csv or a wider terminal");
+    listing_append_left_out(text, &listing, left_out, "--format csv or a wider terminal",
+                            terminal_width(STDOUT_FILENO));
     listing_release(&listing);
     json_decref(shown);
     return result;
@@ -167,6 +171,26 @@ static void append_error(struct text *text, const char *error)
     text_append(text, "\n");
 }
 
+/* An attempt without reports (the refit has none) took from its start to its end. */
+static json_t *attempt_rows(const json_t *attempts)
+{
+    json_t *rows = json_array();
+    size_t i;
+    json_t *attempt;
+    json_array_foreach(attempts, i, attempt)
+    {
+        json_t *row = json_copy(attempt);
+        int64_t start = json_get_integer(attempt, "started_ms", 0),
+                end = json_get_integer(attempt, "ended_ms", 0);
+        if (json_get_number(attempt, "seconds", 0) == 0) {
+            json_object_set_new(row, "seconds",
+                                end > start ? json_real((double)(end - start) / 1e3) : json_null());
+        }
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
 static int append_attempts(struct text *text, const json_t *attempts, struct error *err)
 {
     static const struct {
@@ -189,8 +213,11 @@ static int append_attempts(struct text *text, const json_t *attempts, struct err
     }
     text_append(text, "\nattempts\n");
     size_t left_out = 0;
-    int result = listing_text(&listing, attempts, terminal_width(STDOUT_FILENO), text, &left_out, err);
-    listing_append_left_out(text, &listing, left_out, "--format json or a wider terminal");
+    json_t *rows = attempt_rows(attempts);
+    int result = listing_text(&listing, rows, terminal_width(STDOUT_FILENO), text, &left_out, err);
+    listing_append_left_out(text, &listing, left_out, "--format json or a wider terminal",
+                            terminal_width(STDOUT_FILENO));
+    json_decref(rows);
     listing_release(&listing);
     size_t i;
     json_t *attempt;

@@ -60,7 +60,7 @@ int final_append(struct text *text, const json_t *sweep, struct error *err)
     listing_init(&listing);
     listing_add(&listing, "metric", NULL, LISTING_VALUE);
     listing_add(&listing, "mean", NULL, LISTING_VALUE);
-    listing_add(&listing, "sd", NULL, LISTING_VALUE);
+    listing_add(&listing, "sd", NULL, LISTING_BRIEF);
     int result = json_array_size(rows) > 0 ? listing_text(&listing, rows, 0, text, NULL, err) : 0;
     listing_release(&listing);
     json_decref(rows);

@@ -50,7 +50,8 @@ void listing_add(struct listing *listing, const char *path, const char *heading,
     listing->failed = listing->failed || column->path == NULL || column->heading == NULL;
 }
 
-void listing_add_key(struct listing *listing, const char *object, const char *key, bool prefixed)
+void listing_add_key(struct listing *listing, const char *object, const char *key, bool prefixed,
+                     enum listing_style style)
 {
     struct text path;
     text_init(&path);
@@ -58,7 +59,7 @@ void listing_add_key(struct listing *listing, const char *object, const char *ke
     if (path.failed) {
         listing->failed = true;
     } else {
-        listing_add(listing, path.data, prefixed ? path.data : key, LISTING_VALUE);
+        listing_add(listing, path.data, prefixed ? path.data : key, style);
     }
     text_release(&path);
 }
@@ -90,7 +91,7 @@ void listing_add_keys(struct listing *listing, const json_t *rows, const char *o
         }
         qsort(names, count, sizeof *names, compare_names);
         for (size_t k = 0; k < count; k++) {
-            listing_add_key(listing, object, names[k], prefixed);
+            listing_add_key(listing, object, names[k], prefixed, LISTING_VALUE);
         }
     }
     free(names);
@@ -153,7 +154,7 @@ void listing_append(struct text *text, const json_t *value, enum listing_style s
     } else if (style == LISTING_SECONDS && json_is_number(value)) {
         append_seconds(text, json_number_value(value));
     } else if (json_is_real(value)) {
-        append_rounded(text, json_real_value(value), "%.6g");
+        append_rounded(text, json_real_value(value), style == LISTING_BRIEF ? "%.4g" : "%.6g");
     } else if (json_is_string(value)) {
         append_printable(text, json_string_value(value));
     } else if (json_is_number(json_object_get(value, "mean"))) {

@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAP 2         /* blanks between columns */
-#define NARROWEST 10  /* a string column is not cut below this */
-#define ALWAYS_KEPT 2 /* columns that are never left out */
+#define GAP 2              /* blanks between columns */
+#define NARROWEST 10       /* strings and headings are not cut below this */
+#define FIRST_NARROWEST 24 /* the first column says which row it is */
+#define ALWAYS_KEPT 2      /* columns that are never left out */
 
 struct layout {
-    char **cells; /* rows + 1 (the headings) times columns */
-    int *widths;
-    bool *numeric; /* columns of numbers (or of nothing): right-aligned, never cut */
+    char **cells;        /* rows + 1 (the headings) times columns */
+    int *widths, *least; /* of each column: as laid out, and what it can be narrowed to */
+    bool *numeric;       /* columns of numbers (or of nothing): right-aligned, the values never cut */
     size_t columns, rows;
 };
 
@@ -24,6 +25,7 @@ static void layout_release(struct layout *layout)
     }
     free(layout->cells);
     free(layout->widths);
+    free(layout->least);
     free(layout->numeric);
 }
 
@@ -38,6 +40,7 @@ static bool fill_column(struct layout *layout, const struct listing_column *colu
                         const json_t *rows)
 {
     bool others = false;
+    int values_width = 0;
     for (size_t row = 0; row <= layout->rows; row++) {
         struct text cell;
         text_init(&cell);
@@ -58,8 +61,13 @@ static bool fill_column(struct layout *layout, const struct listing_column *colu
         layout->cells[row * layout->columns + index] = text;
         int width = text_width(text, strlen(text));
         layout->widths[index] = width > layout->widths[index] ? width : layout->widths[index];
+        values_width = row > 0 && width > values_width ? width : values_width;
     }
+    int widest = layout->widths[index], narrow = widest < NARROWEST ? widest : NARROWEST;
     layout->numeric[index] = !others;
+    layout->least[index] = index == 0 ? (widest < FIRST_NARROWEST ? widest : FIRST_NARROWEST)
+                           : !others && values_width > narrow ? values_width
+                                                              : narrow;
     return true;
 }
 
@@ -68,8 +76,10 @@ static bool layout_init(struct layout *layout, const struct listing *listing, co
     *layout = (struct layout){.columns = listing->count, .rows = json_array_size(rows)};
     layout->cells = calloc(layout->columns * (layout->rows + 1) + 1, sizeof *layout->cells);
     layout->widths = calloc(layout->columns + 1, sizeof *layout->widths);
+    layout->least = calloc(layout->columns + 1, sizeof *layout->least);
     layout->numeric = calloc(layout->columns + 1, sizeof *layout->numeric);
-    if (listing->failed || layout->cells == NULL || layout->widths == NULL || layout->numeric == NULL) {
+    if (listing->failed || layout->cells == NULL || layout->widths == NULL || layout->least == NULL ||
+        layout->numeric == NULL) {
         return false;
     }
     for (size_t i = 0; i < layout->columns; i++) {
@@ -89,14 +99,15 @@ static int total_width(const struct layout *layout, size_t columns)
     return total;
 }
 
-/* Narrows strings, the widest first, and then leaves out columns; returns how many columns remain. */
+/* Narrows strings and headings, the widest first, and then leaves out columns; returns how many columns
+ * remain. */
 static size_t fit(struct layout *layout, int width)
 {
     size_t columns = layout->columns;
     while (width > 0 && total_width(layout, columns) > width) {
         size_t widest = columns;
         for (size_t i = 0; i < columns; i++) {
-            if (!layout->numeric[i] && layout->widths[i] > NARROWEST &&
+            if (layout->widths[i] > layout->least[i] &&
                 (widest == columns || layout->widths[i] > layout->widths[widest])) {
                 widest = i;
             }
@@ -140,20 +151,37 @@ static void append_cut(struct text *text, const char *cell, int width, int *used
     (*used)++;
 }
 
+/* The end of a heading says more than its start: validation_accuracy, validation_loss. */
+static void append_end(struct text *text, const char *cell, int width, int *used)
+{
+    while ((*used = text_width(cell, strlen(cell))) > width - 1 && *cell != '\0') {
+        do {
+            cell++;
+        } while (((unsigned char)*cell & 0xC0) == 0x80);
+    }
+    text_append(text, "\xE2\x80\xA6");
+    text_append(text, cell);
+    (*used)++;
+}
+
 static void append_line(struct text *text, const struct layout *layout, size_t row, size_t columns)
 {
     for (size_t i = 0; i < columns; i++) {
         const char *cell = layout->cells[row * layout->columns + i];
         int used;
         append_blanks(text, i > 0 ? GAP : 0);
-        if (layout->numeric[i]) {
-            used = text_width(cell, strlen(cell));
-            append_blanks(text, layout->widths[i] - used);
-            text_append(text, cell);
+        struct text cut;
+        text_init(&cut);
+        if (row == 0 && layout->numeric[i] && text_width(cell, strlen(cell)) > layout->widths[i]) {
+            append_end(&cut, cell, layout->widths[i], &used);
         } else {
-            append_cut(text, cell, layout->widths[i], &used);
-            append_blanks(text, i + 1 < columns ? layout->widths[i] - used : 0);
+            append_cut(&cut, cell, layout->widths[i], &used);
         }
+        append_blanks(text, layout->numeric[i] ? layout->widths[i] - used : 0);
+        text_append(text, cut.data != NULL ? cut.data : "");
+        append_blanks(text, !layout->numeric[i] && i + 1 < columns ? layout->widths[i] - used : 0);
+        text->failed = text->failed || cut.failed;
+        text_release(&cut);
     }
     text_append(text, "\n");
 }
@@ -175,15 +203,20 @@ int listing_text(const struct listing *listing, const json_t *rows, int width, s
 }
 
 void listing_append_left_out(struct text *text, const struct listing *listing, size_t left_out,
-                             const char *remedy)
+                             const char *remedy, int width)
 {
     if (left_out == 0) {
         return;
     }
+    struct text line;
     size_t first = listing->count - left_out;
-    text_append(text, "(no room for ");
+    text_init(&line);
+    text_append(&line, "(no room for ");
     for (size_t i = first; i < listing->count; i++) {
-        text_printf(text, "%s%s", i > first ? ", " : "", listing->columns[i].heading);
+        text_printf(&line, "%s%s", i > first ? ", " : "", listing->columns[i].heading);
     }
-    text_printf(text, ": %s)\n", remedy);
+    text_printf(&line, ": %s)", remedy);
+    text_wrap(text, line.data != NULL ? line.data : "", width, 1);
+    text->failed = text->failed || line.failed;
+    text_release(&line);
 }

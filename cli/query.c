@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "coordinator/store.h"
+#include "coordinator/store_lock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,6 +48,19 @@ const char *query_database(const struct query_options *options)
     return options->db != NULL ? options->db : variable != NULL && variable[0] != '\0' ? variable : "rung.db";
 }
 
+/* Adds "live" to sweeps: it has not ended, and a coordinator serves it. A database has one coordinator at a
+ * time, and so has a lock. */
+static void mark_live(json_t *sweeps, bool served)
+{
+    size_t i;
+    json_t *sweep;
+    json_array_foreach(sweeps, i, sweep)
+    {
+        bool ended = !json_is_null(json_object_get(sweep, "ended_ms"));
+        json_object_set_new(sweep, "live", json_boolean(served && !ended));
+    }
+}
+
 json_t *query_ask(const struct query_options *options, const char *query, json_t *body, struct error *err)
 {
     if (options->live) {
@@ -56,11 +70,15 @@ json_t *query_ask(const struct query_options *options, const char *query, json_t
             json_decref(answer);
             return NULL;
         }
+        mark_live(strcmp(query, "list") == 0 ? answer : NULL, true);
         return answer;
     }
     struct store *store = store_open(query_database(options), STORE_READ, NULL, err);
     json_t *answer = store != NULL ? store_answer(store, NULL, query, body, err) : NULL;
     store_close(store);
+    if (answer != NULL && strcmp(query, "list") == 0) {
+        mark_live(answer, store_lock_is_held(query_database(options)));
+    }
     return answer;
 }
 
@@ -136,7 +154,8 @@ int query_print(const struct query_options *options, const char *command, const 
         bool chosen = strcmp(command, "leaderboard") == 0;
         listing_append_left_out(&note, shown, left_out,
                                 chosen ? "--columns, --format csv or a wider terminal"
-                                       : "--format csv or a wider terminal");
+                                       : "--format csv or a wider terminal",
+                                terminal_width(STDERR_FILENO));
         fputs(note.data != NULL ? note.data : "", stderr);
         text_release(&note);
     }

@@ -2,6 +2,7 @@
 #include "cli/listing.h"
 
 #include <stdint.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 struct range {
@@ -68,4 +69,24 @@ int terminal_width(int fd)
 {
     struct winsize size;
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+void text_wrap(struct text *text, const char *paragraph, int width, int indent)
+{
+    int used = 0;
+    while (*paragraph != '\0') {
+        size_t blanks = strspn(paragraph, " "), size = strcspn(paragraph + blanks, " ");
+        int wide = text_width(paragraph, blanks + size);
+        if (width > 0 && used > indent && used + wide > width) {
+            text_printf(text, "\n%*s", indent, "");
+            used = indent;
+            paragraph += blanks;
+            wide -= (int)blanks;
+            blanks = 0;
+        }
+        text_append_bytes(text, paragraph, blanks + size);
+        used += wide;
+        paragraph += blanks + size;
+    }
+    text_append(text, "\n");
 }

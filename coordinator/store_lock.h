@@ -15,6 +15,8 @@ struct store_lock {
 /* Takes the lock of database `path` without waiting. -1: held (ERROR_RESOURCE names pid and host) or not
  * creatable. */
 int store_lock_take(struct store_lock *lock, const char *path, struct error *err);
+/* Does a coordinator hold it? Takes a shared lock for a moment where the file was left behind. */
+bool store_lock_is_held(const char *path);
 /* Gives it back and removes the file; does nothing when not held. */
 void store_lock_give(struct store_lock *lock);
 

@@ -81,16 +81,19 @@ static int unknown_name(struct parser *parser, const char *name)
         }
     }
     const char *nearest = nearest_word(name, words);
+    struct text all;
+    text_init(&all);
+    for (size_t i = 0; nearest == NULL && i < used; i++) {
+        text_printf(&all, "%s%s", i > 0 ? ", " : "", words[i]);
+    }
     int result =
-        nearest != NULL
-            ? error_set(parser->err, ERROR_USAGE, "character %zu: unknown name '%s' (did you mean '%s'?)",
-                        parser->token.position, name, nearest)
-            : error_set(
-                  parser->err, ERROR_USAGE,
-                  "character %zu: unknown name '%s'; a parameter, a metric, a derived value or a column "
-                  "(rank, "
-                  "trial, state, reason, objective, resource, seconds, worker, device, attempts) is meant",
-                  parser->token.position, name);
+        error_set(parser->err, ERROR_USAGE, "character %zu: unknown name '%s'%s%s%s", parser->token.position,
+                  name, nearest != NULL ? " (did you mean '" : "; there are ",
+                  nearest != NULL    ? nearest
+                  : all.data != NULL ? all.data
+                                     : "none",
+                  nearest != NULL ? "'?)" : "");
+    text_release(&all);
     free(words);
     return result;
 }
@@ -146,25 +149,65 @@ static int refuse_value(struct parser *parser, const struct operand *operand, co
                      parser->token.position, operand->column, accepted, parser->token.text);
 }
 
+static void state_words(const char *words[32])
+{
+    size_t count = 0;
+    for (int i = 0; i <= TRIAL_CANCELLED; i++) {
+        words[count++] = trial_state_name(i);
+    }
+    words[count] = NULL;
+}
+
+static void reason_words(const char *words[32])
+{
+    size_t count = 0;
+    for (int i = REASON_NONE + 1; i <= REASON_LOST; i++) {
+        words[count++] = trial_reason_name(i);
+    }
+    words[count] = NULL;
+}
+
+/* "stopped/pruned", or "pruned", which tables show as a state. */
+static const char *reason_in(const char *word)
+{
+    enum trial_reason reason;
+    const char *slash = strchr(word, '/');
+    word = slash != NULL ? slash + 1 : word;
+    return *word != '\0' && trial_reason_parse(word, &reason) ? word : NULL;
+}
+
 /* `state = complete` would silently find nothing. */
 static int check_state(struct parser *parser, const struct operand *operand)
 {
-    const char *words[32] = {NULL};
-    size_t count = 0;
-    for (int i = 0; operand->type == COLUMN_STATE && i <= TRIAL_CANCELLED; i++) {
-        words[count++] = trial_state_name(i);
-    }
-    for (int i = 0; operand->type == COLUMN_REASON && i <= REASON_LOST; i++) {
-        words[count++] = trial_reason_name(i);
-    }
-    if (count == 0 || has_name(words, parser->token.text)) {
+    const char *words[32], *word = parser->token.text;
+    if (operand->type != COLUMN_STATE && operand->type != COLUMN_REASON) {
         return 0;
     }
-    const char *nearest = nearest_word(parser->token.text, words);
-    return error_set(parser->err, ERROR_USAGE, "character %zu: no %s is called '%s'%s%s%s",
-                     parser->token.position, operand->column, parser->token.text,
-                     nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
-                     nearest != NULL ? "'?)" : "");
+    operand->type == COLUMN_STATE ? state_words(words) : reason_words(words);
+    if (has_name(words, word)) {
+        return 0;
+    }
+    const char *reason = operand->type == COLUMN_STATE ? reason_in(word) : NULL;
+    if (reason != NULL) {
+        size_t size = strcspn(word, "/");
+        bool both = word[size] == '/';
+        return error_set(parser->err, ERROR_USAGE,
+                         "character %zu: no state is called '%s'; write %s%.*s%sreason = %s",
+                         parser->token.position, word, both ? "state = " : "", both ? (int)size : 0, word,
+                         both ? " and " : "", reason);
+    }
+    const char *nearest = nearest_word(word, words);
+    struct text all;
+    text_init(&all);
+    for (size_t i = 0; words[i] != NULL; i++) {
+        text_printf(&all, "%s%s", i > 0 ? ", " : "", words[i]);
+    }
+    int result = error_set(
+        parser->err, ERROR_USAGE, "character %zu: no %s is called '%s'%s%s%s; there are %s",
+        parser->token.position, operand->column, word, nearest != NULL ? " (did you mean '" : "",
+        nearest != NULL ? nearest : "", nearest != NULL ? "'?)" : "", all.data != NULL ? all.data : "none");
+    text_release(&all);
+    return result;
 }
 
 static bool token_is_null(const struct parser *parser)
@@ -275,6 +318,25 @@ static int compare_key(struct parser *parser, const struct operand *operand, con
     return value < 0 ? -1 : 0;
 }
 
+/* A bare word beside < is a slip of the pen or a name of something else; beside a metric it is one always. */
+static int check_word(struct parser *parser, const struct operand *operand, bool equality)
+{
+    const char *word = parser->token.text;
+    if (parser->token.kind != TOKEN_WORD || operand->path == 0 || token_is_null(parser)) {
+        return 0;
+    }
+    bool metric = strcmp(operand->column, "metrics") == 0;
+    if (!equality) {
+        return error_set(parser->err, ERROR_USAGE,
+                         "character %zu: '%s' is no number, which < and > compare (quote it to compare text)",
+                         parser->token.position, word);
+    }
+    return metric && strcmp(word, "NaN") != 0
+               ? error_set(parser->err, ERROR_USAGE, "character %zu: a metric is a number, found '%s'",
+                           parser->token.position, word)
+               : 0;
+}
+
 /* One comparison with the value that the current token is; != is written as NOT of =, so that logic is
  * two-valued. */
 int where_compare(struct parser *parser, const struct operand *operand, const char *comparator)
@@ -296,6 +358,9 @@ int where_compare(struct parser *parser, const struct operand *operand, const ch
         return error_set(parser->err, ERROR_USAGE,
                          "character %zu: '%s' can only be compared with = and !=", parser->token.position,
                          parser->token.text);
+    }
+    if (check_word(parser, operand, equality) != 0) {
+        return -1;
     }
     int result = token_is_null(parser) ? compare_null(parser, operand)
                  : operand->path == 0  ? compare_column(parser, operand, comparator)

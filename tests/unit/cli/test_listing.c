@@ -68,13 +68,44 @@ static void test_width(void **state)
         char path[2] = {*name, '\0'};
         listing_add(&listing, path, NULL, LISTING_VALUE);
     }
-    assert_table(&listing, rows, 34,
-                 "a                b  c            d\n"
-                 "0123456789\xe2\x80\xa6  12345  "
+    assert_table(&listing, rows, 40,
+                 "a                       b  c           d\n"
+                 "0123456789abcdefgh  12345  "
                  "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc"
-                 "\xc3\xa4\xe2\x80\xa6  7\n",
+                 "\xe2\x80\xa6  7\n",
                  0);
     listing_release(&listing);
+    /* A long heading over short numbers gives way, its start first. */
+    listing_init(&listing);
+    listing_add(&listing, "d", NULL, LISTING_VALUE);
+    listing_add(&listing, "b", "validation_accuracy", LISTING_VALUE);
+    assert_table(&listing, rows, 13, "d  \xe2\x80\xa6_accuracy\n7       12345\n", 0);
+    listing_release(&listing);
+}
+
+static void test_wrap(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *paragraph;
+        int width, indent;
+        const char *expected;
+    } cases[] = {
+        {"one two three", 0, 2, "one two three\n"},
+        {"one two three", 13, 2, "one two three\n"},
+        {"one two three", 12, 2, "one two\n  three\n"},
+        {"  one two three", 6, 4, "  one\n    two\n    three\n"},
+        {"longerthanthat b", 5, 1, "longerthanthat\n b\n"},
+        {"\xc3\xa4\xc3\xb6 \xc3\xbc\xc3\xa4 b", 5, 0, "\xc3\xa4\xc3\xb6 \xc3\xbc\xc3\xa4\nb\n"},
+        {"", 10, 3, "\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct text text;
+        text_init(&text);
+        text_wrap(&text, cases[i].paragraph, cases[i].width, cases[i].indent);
+        assert_string_equal(text.data, cases[i].expected);
+        text_release(&text);
+    }
 }
 
 static void test_columns_left_out(void **state)
@@ -178,10 +209,11 @@ static void test_formats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alignment),        cmocka_unit_test(test_width),
-        cmocka_unit_test(test_columns_left_out), cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_no_rows),          cmocka_unit_test(test_text_width),
-        cmocka_unit_test(test_scores),           cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_alignment),  cmocka_unit_test(test_width),
+        cmocka_unit_test(test_wrap),       cmocka_unit_test(test_columns_left_out),
+        cmocka_unit_test(test_csv),        cmocka_unit_test(test_no_rows),
+        cmocka_unit_test(test_text_width), cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

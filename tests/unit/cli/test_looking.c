@@ -139,6 +139,29 @@ static void test_leaderboard_with_refit(void **state)
     assert_has(errors, "no trial of digits matches --where 'trial = 99'");
 }
 
+/* The lock beside the database says whether a coordinator is there. */
+static void test_an_interrupted_sweep(void **state)
+{
+    struct fixture *fixture = *state;
+    fill(fixture);
+    assert_int_equal(run(fixture, command_list, ""), EXIT_DONE);
+    assert_has(out, "running");
+    assert_int_equal(run(fixture, command_list, "--format|json"), EXIT_DONE);
+    assert_has(out, "\"live\": true");
+    store_close(fixture->store);
+    fixture->store = NULL;
+    assert_int_equal(run(fixture, command_list, ""), EXIT_DONE);
+    assert_has(out, "interrupted");
+    assert_int_equal(run(fixture, command_list, "--format|json"), EXIT_DONE);
+    assert_has(out, "\"live\": false");
+    assert_has(out, "\"state\": \"running\"");
+    char path[300]; /* as a coordinator that was killed leaves it */
+    snprintf(path, sizeof path, "%s.lock", fixture->path);
+    assert_int_equal(file_write(path, "1 host\n", 7, 0600, NULL), 0);
+    assert_int_equal(run(fixture, command_list, ""), EXIT_DONE);
+    assert_has(out, "interrupted");
+}
+
 static void test_refusals(void **state)
 {
     struct fixture *fixture = *state;
@@ -330,8 +353,13 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_leaderboard), TEST(test_leaderboard_with_refit), TEST(test_refusals), TEST(test_show),
-        TEST(test_logs),        TEST(test_live_coordinator),
+        TEST(test_leaderboard),
+        TEST(test_leaderboard_with_refit),
+        TEST(test_an_interrupted_sweep),
+        TEST(test_refusals),
+        TEST(test_show),
+        TEST(test_logs),
+        TEST(test_live_coordinator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
