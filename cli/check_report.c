@@ -202,7 +202,12 @@ json_t *check_report(const struct spec *spec, const struct dataset *dataset, int
         json_array_append_new(parameters, describe_parameter(&spec->space.parameters[i]));
     }
     json_object_set_new(report, "derived", describe_derived(spec, dataset->rows[SPLIT_TRAIN]));
-    json_object_set_new(report, "notes", describe_notes(spec, dataset));
+    json_t *notes = describe_notes(spec, dataset);
+    json_object_set_new(report, "notes", notes);
     json_object_set_new(report, "sample", describe_sample(spec, sample));
+    if (check_warn(notes, dataset, json_object_get(report, "derived")) != 0) {
+        json_decref(report);
+        return NULL;
+    }
     return report;
 }

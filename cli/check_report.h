@@ -17,6 +17,9 @@ int check_plan(json_t *report, const struct stopping_settings *stopping);
 /* Epochs that the sweep is expected to train, all trials together; 0: not known. Exact for successive
  * halving. */
 double plan_resource(const struct stopping_settings *stopping);
+/* check_warnings.c: more notes, of classes with hardly a row and of batches larger than the data. `derived`:
+ * of the report. -1 without memory. */
+int check_warn(json_t *notes, const struct dataset *dataset, const json_t *derived);
 /* check_table.c: for people. */
 void check_print(const json_t *report, FILE *out);
 

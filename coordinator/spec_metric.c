@@ -31,13 +31,10 @@ static const char *nearest_metric(const char *name, const char *const *names)
 {
     char candidate[100];
     const char *end = strpbrk(name, "_-/");
-    const char *nearest = nearest_word(name, names);
-    if (nearest) {
-        return nearest;
-    }
     end = end && strncmp(name, "val", 3) == 0 ? end + 1 : name;
     snprintf(candidate, sizeof candidate, "validation_%.60s", strcmp(end, "acc") == 0 ? "accuracy" : end);
-    return nearest_word(candidate, names);
+    const char *nearest = word_is_in(candidate, names) ? NULL : nearest_word(name, names);
+    return nearest ? nearest : nearest_word(candidate, names);
 }
 
 static void problem_metric(struct reader *reader, const struct node *node, const char *name)
@@ -105,6 +102,14 @@ void read_metric(struct reader *reader, const struct node *metric)
     if (!metric) {
         note_at(reader, reader->tree.root, "metric",
                 "no metric is named, so trials run unranked; write metric: %s", METRIC_EXAMPLE);
+        return;
+    }
+    const char *meant = metric->kind == NODE_STRING && reader->options->metric_names
+                            ? nearest_metric(metric->text, reader->options->metric_names)
+                            : NULL;
+    if (meant) {
+        problem_found(reader, metric, "metric", "a map, such as {name: %s, goal: %s}", meant,
+                      is_score(meant) ? "maximize" : "minimize");
         return;
     }
     if (!read_map(reader, metric, "metric", METRIC_EXAMPLE)) {

@@ -141,6 +141,10 @@ void problem_later(struct reader *reader, const struct node *where, const char *
     append_key(&text, key);
     text_printf(&text, "found \"%.60s\", which is not available in this version, accepted ", found);
     words_join(&text, available);
+    const char *nearest = nearest_word(found, available);
+    if (nearest && strncmp(nearest, found, strlen(found)) == 0) {
+        text_printf(&text, " (did you mean %s?)", nearest); /* log_uniform: log_uniform_values */
+    }
     add(reader, where->origin, where->line, where->column, &text);
 }
 

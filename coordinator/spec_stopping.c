@@ -12,13 +12,20 @@ static const char *const types[] = {"successive_halving", "asha", NULL};
 static const char *const later_types[] = {"hyperband",          "median",     "patience", "threshold",
                                           "hyperband_brackets", "percentile", "envelope", NULL};
 
+/* A parameter that cannot be one is reported as such, and nothing more is said about it. */
+static bool can_be_searched(const struct reader *reader, const char *name)
+{
+    const struct setting *setting = reader->settings ? setting_find(reader->settings, name) : NULL;
+    return !reader->settings || (setting && setting->searchable);
+}
+
 /* Resources a trial has: train.epochs, or the most a searched `epochs` gives; 0: not known. */
 static int64_t resource_limit(const struct reader *reader)
 {
     const struct space *space = &reader->spec->space;
     for (size_t i = 0; i < space->count; i++) {
         const struct parameter *parameter = &space->parameters[i];
-        if (strcmp(parameter->name, "epochs") != 0) {
+        if (strcmp(parameter->name, "epochs") != 0 || !can_be_searched(reader, "epochs")) {
             continue;
         }
         double most = parameter->values ? 0 : parameter->maximum;
@@ -128,7 +135,8 @@ static void check_companions(struct reader *reader, const struct node *root, con
     }
     for (size_t i = 0; parameters && parameters->kind == NODE_MAP && i < parameters->count; i++) {
         const struct node *key = parameters->entries[i].key;
-        if (strcmp(key->text, "epochs") == 0 || strncmp(key->text, "data.", 5) == 0) {
+        bool is_length = strcmp(key->text, "epochs") == 0 || strncmp(key->text, "data.", 5) == 0;
+        if (is_length && can_be_searched(reader, key->text)) {
             problem_at(reader, key, "parameters",
                        "%s cannot be searched beside early_terminate: rungs compare trials of the same "
                        "length on the "
@@ -164,6 +172,8 @@ static void check_levels(struct reader *reader, const struct node *where, size_t
 void read_stopping(struct reader *reader, const struct node *root, bool halving_method)
 {
     static const char *const known[] = {"type", "mode", "min_iter", "max_iter", "eta", "bracket_size", NULL};
+    static const char *const known_to_others[] = {"type",         "mode", "min_iter", "max_iter", "eta",
+                                                  "bracket_size", "s",    "strict",   NULL};
     struct stopping_settings *stopping = &reader->spec->stopping;
     const struct node *map = node_find(root, "early_terminate");
     struct node empty = {.kind = NODE_MAP};
@@ -189,10 +199,11 @@ void read_stopping(struct reader *reader, const struct node *root, bool halving_
         map = &empty;
     }
     stopping->kind = read_kind(reader, map, halving_method);
-    if (stopping->kind == STOPPING_NONE) {
-        return; /* reported; the keys of another rule would only be noise */
+    bool other = stopping->kind == STOPPING_NONE;
+    check_keys(reader, map, "early_terminate", other ? known_to_others : known, NULL, UNKNOWN_IGNORED);
+    if (other) {
+        return; /* reported; the values of another rule would only be noise */
     }
-    check_keys(reader, map, "early_terminate", known, NULL, UNKNOWN_IGNORED);
     read_rungs(reader, map, limit);
     read_bracket(reader, map);
     check_companions(reader, root, map);

@@ -73,6 +73,9 @@ static void problem_unknown(struct reader *reader, const struct node *key, const
         }
     }
     nearest = nearest ? nearest : own;
+    if (nearest && !get_nested(reader->spec->train, nearest)) {
+        put_nested(reader, reader->spec->train, nearest, json_null()); /* misspelt is not left out, too */
+    }
     if (nearest && length > 0 && strncmp(nearest, group, length) == 0 && nearest[length] == '.') {
         nearest += length + 1;
     }
@@ -118,6 +121,20 @@ static void read_level(struct reader *reader, const struct node *map, const char
     }
 }
 
+/* What a scalar has to be only its help can say. */
+static void problem_left_out(struct reader *reader, const struct node *where, const char *key,
+                             const struct setting *setting)
+{
+    if (setting->type == SETTING_SCALAR && setting->help) {
+        problem_at(reader, where, key, "found nothing, expected the %s", setting->help);
+        return;
+    }
+    struct text text;
+    text_init(&text);
+    problem_at(reader, where, key, "found nothing, accepted %s", setting_accepted(setting, &text));
+    text_release(&text);
+}
+
 static void fill_defaults(struct reader *reader, const struct node *where, const struct node *parameters)
 {
     for (const struct setting *setting = reader->settings; setting->name; setting++) {
@@ -126,11 +143,8 @@ static void fill_defaults(struct reader *reader, const struct node *where, const
             continue;
         }
         if (setting->required && !(setting->searchable && node_find(parameters, setting->name))) {
-            struct text text;
-            text_init(&text);
             snprintf(key, sizeof key, "train.%s", setting->name);
-            problem_at(reader, where, key, "found nothing, accepted %s", setting_accepted(setting, &text));
-            text_release(&text);
+            problem_left_out(reader, where, key, setting);
         } else if (setting->fallback) {
             struct error err;
             put_nested(reader, reader->spec->train, setting->name,

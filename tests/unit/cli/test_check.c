@@ -169,6 +169,47 @@ static void test_some_points_fail(void **state)
     spec_release(&spec);
 }
 
+static char *print(const json_t *report)
+{
+    char *printed = NULL;
+    size_t size;
+    FILE *out = open_memstream(&printed, &size);
+    check_print(report, out);
+    fclose(out);
+    return printed;
+}
+
+/* A class that no split can share out, and a seed that was drawn. */
+static void test_warnings(void **state)
+{
+    const struct folder *folder = *state;
+    struct spec spec;
+    struct dataset dataset;
+    struct error err = {0};
+    char rows[4000] = "a,label\n7,alone\n";
+    for (int i = 0; i < 120; i++) {
+        sprintf(rows + strlen(rows), "%d,%s\n", i % 7, i % 3 ? "yes" : "no");
+    }
+    char *data = path_join(folder->path, "data.csv");
+    assert_int_equal(file_write(data, rows, strlen(rows), 0600, NULL), 0);
+    free(data);
+    write_spec(folder, "method: random\nrun_cap: 4\ntrain: {data: {path: data.csv, target: label}}\n"
+                       "parameters: {dropout: {values: [0.1]}}\n");
+    if (cli_load_spec_and_data(folder->spec, NULL, NULL, &spec, &dataset, &err) != 0) {
+        fail_msg("%s", err.message);
+    }
+    json_t *report = check_report(&spec, &dataset, 0);
+    char *printed = print(report);
+    assert_non_null(strstr(printed, "(drawn; rung run draws another one, unless --set seed="));
+    assert_non_null(strstr(printed, "class \"alone\" has 1 row: no split"));
+    assert_null(strstr(printed, "class \"yes\""));
+    assert_null(strstr(printed, "more than the"));
+    free(printed);
+    json_decref(report);
+    dataset_release(&dataset);
+    spec_release(&spec);
+}
+
 static void test_report(void **state)
 {
     const struct folder *folder = *state;
@@ -194,9 +235,13 @@ static void test_report(void **state)
     assert_true(json_equal(
         first, json_object_get(json_array_get(json_object_get(report, "sample"), 0), "parameters")));
     json_decref(first);
-    FILE *out = fopen("/dev/null", "w");
-    check_print(report, out);
-    fclose(out);
+    char *notes = json_canonical(json_object_get(report, "notes"));
+    assert_non_null(strstr(notes, "100000 is more than the 72 rows to train on"));
+    assert_null(strstr(notes, "class "));
+    free(notes);
+    char *printed = print(report);
+    assert_non_null(strstr(printed, ", seed 1\n"));
+    free(printed);
     json_decref(report);
     dataset_release(&dataset);
     spec_release(&spec);
@@ -208,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_plans),
         cmocka_unit_test_setup_teardown(test_faults_only_the_data_tells, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_some_points_fail, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_warnings, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_report, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

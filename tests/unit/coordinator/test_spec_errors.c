@@ -76,6 +76,13 @@ static const struct {
     /* metric */
     {HEAD PARAMETER "metric: validation_loss\n", "5:9: metric: found \"validation_loss\", accepted a map, "
                                                  "such as {name: validation_loss, goal: minimize}"},
+    {HEAD PARAMETER "metric: accuracy\n", "5:9: metric: found \"accuracy\", accepted a map, such as {name: "
+                                          "validation_accuracy, goal: maximize}"},
+    {HEAD PARAMETER "metric: {name: validation_acc}\n",
+     "5:16: metric.name: found \"validation_acc\", accepted train_loss, validation_loss or "
+     "validation_accuracy (did you mean validation_accuracy?)"},
+    {HEAD PARAMETER "metric: {name: validation_loss, goal: max}\n",
+     "5:39: metric.goal: found \"max\", accepted minimize or maximize (did you mean maximize?)"},
     {HEAD PARAMETER "metric: {goal: minimize}\n",
      "5:9: metric.name: found nothing, accepted the name of a metric, "
      "such as {name: validation_loss, goal: minimize}"},
@@ -125,6 +132,8 @@ static const struct {
     {"method: random\ntrain:\n  data: {path: LICENSE, target: label, validaton: 0.2}\n" PARAMETER,
      "3:40: train.data: found \"validaton\", accepted path, target, validation, header (did you mean "
      "validation?)"},
+    {"method: random\ntrain:\n  data: {path: LICENSE, traget: label}\n" PARAMETER,
+     "3:25: train.data: found \"traget\", accepted path, target, validation, header (did you mean target?)"},
     {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  data.target: x\n" PARAMETER,
      "4:3: train.data.target: is given twice, nested and dotted"},
     {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  lr_scaling: auto\n" PARAMETER,
@@ -248,6 +257,12 @@ static const struct {
     {RATE "{distribution: log_uniform_values, min: 0, max: 0.1}\n",
      "4:58: parameters.learning_rate.min: found 0, accepted a number > 0, as it is drawn on a logarithmic "
      "scale"},
+    {RATE "{distribution: loguniform, min: 0.01, max: 0.1}\n",
+     "4:33: parameters.learning_rate.distribution: found \"loguniform\", accepted " DISTRIBUTIONS
+     " (did you mean log_uniform_values?)"},
+    {RATE "{distribution: log_uniform, min: 0.01, max: 0.1}\n",
+     "4:33: parameters.learning_rate.distribution: found \"log_uniform\", which is not available in this "
+     "version, accepted " DISTRIBUTIONS " (did you mean log_uniform_values?)"},
     {RATE "{min: 0.01, max: 0.1, log: 1}\n",
      "4:45: parameters.learning_rate.log: found 1, accepted true or false"},
     {DROPOUT "{min: 0.0, max: 0.5, step: 0.6}\n",
@@ -395,6 +410,21 @@ static void test_names_are_listed_once(void **state)
     free(problems);
 }
 
+/* The keys beside a rule that is not there are read nevertheless. */
+static void test_unknown_keys_beside_a_later_rule(void **state)
+{
+    struct spec spec;
+    char *problems = NULL;
+    (void)state;
+    assert_int_equal(
+        fixture_parse(&spec, WHOLE "early_terminate: {type: hyperband, s: 2, min_itr: 3}\n", NULL, &problems),
+        -1);
+    assert_non_null(strstr(problems, "found \"hyperband\", which is not available"));
+    assert_non_null(strstr(problems, "found \"min_itr\", accepted type,"));
+    assert_null(strstr(problems, "\"s\""));
+    free(problems);
+}
+
 static void test_a_flood_of_errors_is_counted(void **state)
 {
     char text[8000] = HEAD "parameters:\n  dropout:\n    values:\n";
@@ -458,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_each_error),
         cmocka_unit_test(test_all_errors_at_once_in_order),
         cmocka_unit_test(test_names_are_listed_once),
+        cmocka_unit_test(test_unknown_keys_beside_a_later_rule),
         cmocka_unit_test(test_a_flood_of_errors_is_counted),
         cmocka_unit_test(test_override_errors_name_the_option),
         cmocka_unit_test(test_a_missing_file_is_wrong_usage),
