@@ -159,21 +159,24 @@ static int fill_split(struct dataset *dataset, enum split split, const int64_t *
     return y ? 0 : -1;
 }
 
+/* NULL without memory: a model must never be saved with half of it. */
 static json_t *describe(const struct dataset *dataset, const struct features *features,
                         const struct target *target, const struct table *table)
 {
     bool classes = dataset->task == TASK_CLASSIFICATION;
     json_t *object = json_object();
-    json_object_set_new(object, "task", json_string(classes ? "classification" : "regression"));
-    json_object_set_new(object, "target", json_string(table->columns[target->column].name));
-    json_object_set_new(object, "features", features_to_json(features, table));
-    if (classes) {
-        json_object_set(object, "classes", target->names);
-    } else {
-        json_object_set_new(object, "target_mean", json_number(dataset->target_mean));
-        json_object_set_new(object, "target_sd", json_number(dataset->target_sd));
-    }
-    return object;
+    int failed = json_object_set_new(object, "task", json_string(classes ? "classification" : "regression")) |
+                 json_object_set_new(object, "target", json_string(table->columns[target->column].name)) |
+                 json_object_set_new(object, "features", features_to_json(features, table));
+    if (classes)
+        failed |= json_object_set(object, "classes", target->names);
+    else
+        failed |= json_object_set_new(object, "target_mean", json_number(dataset->target_mean)) |
+                  json_object_set_new(object, "target_sd", json_number(dataset->target_sd));
+    if (!failed)
+        return object;
+    json_decref(object);
+    return NULL;
 }
 
 static int build(struct dataset *dataset, struct table *table, const struct target *target,
@@ -193,6 +196,7 @@ static int build(struct dataset *dataset, struct table *table, const struct targ
         failed = fill_split(dataset, (enum split)split, rows[split], &features, target, table);
     if (!failed)
         dataset->preprocessing = describe(dataset, &features, target, table);
+    failed = failed || !dataset->preprocessing;
     features_release(&features);
     return failed ? error_set(err, ERROR_MEMORY, "%s: no memory for its features", table->label) : 0;
 }

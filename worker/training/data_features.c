@@ -251,24 +251,35 @@ void features_fill(const struct features *features, const struct table *table, c
     }
 }
 
+static json_t *feature_to_json(const struct feature *feature, const struct column *column)
+{
+    json_t *entry = json_object();
+    int failed = json_object_set_new(entry, "name", json_string(column->name));
+    if (feature->entry == CELL_IS_NUMBER) {
+        failed |= json_object_set_new(entry, "mean", json_number(feature->mean)) |
+                  json_object_set_new(entry, "sd", json_number(feature->sd));
+    } else {
+        const char *text = dictionary_text(&column->dictionary, feature->entry);
+        char *valid = utf8_repair(text, strlen(text));
+        failed |= json_object_set_new(entry, "category", json_string(valid)); /* NULL is refused */
+        free(valid);
+    }
+    if (!failed)
+        return entry;
+    json_decref(entry);
+    return NULL;
+}
+
 json_t *features_to_json(const struct features *features, const struct table *table)
 {
     json_t *array = json_array();
-    for (int64_t f = 0; f < features->count; f++) {
+    int failed = 0;
+    for (int64_t f = 0; f < features->count && !failed; f++) {
         const struct feature *feature = &features->feature[f];
-        const struct column *column = &table->columns[feature->column];
-        json_t *entry = json_object();
-        json_object_set_new(entry, "name", json_string(column->name));
-        if (feature->entry == CELL_IS_NUMBER) {
-            json_object_set_new(entry, "mean", json_number(feature->mean));
-            json_object_set_new(entry, "sd", json_number(feature->sd));
-        } else {
-            const char *text = dictionary_text(&column->dictionary, feature->entry);
-            char *valid = utf8_repair(text, strlen(text));
-            json_object_set_new(entry, "category", json_string(valid ? valid : ""));
-            free(valid);
-        }
-        json_array_append_new(array, entry);
+        failed = json_array_append_new(array, feature_to_json(feature, &table->columns[feature->column]));
     }
-    return array;
+    if (!failed)
+        return array;
+    json_decref(array);
+    return NULL;
 }

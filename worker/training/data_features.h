@@ -32,7 +32,8 @@ void features_release(struct features *features);
 /* x (rows, count) of the given rows of data. */
 void features_fill(const struct features *features, const struct table *table, const int64_t *rows,
                    int64_t count, float *x);
-/* Array of {"name", "mean", "sd"} and {"name", "category"}, one a feature. New reference. */
+/* Array of {"name", "mean", "sd"} and {"name", "category"}, one a feature. New reference, NULL
+ * without memory. */
 json_t *features_to_json(const struct features *features, const struct table *table);
 
 #endif

@@ -120,6 +120,8 @@ static void on_field(void *bytes, size_t size, void *user)
     struct parse *parse = user;
     struct table *table = parse->table;
     const char *text = bytes;
+    if (parse->out_of_memory) /* the columns may lack room; libcsv goes on to the end of its piece */
+        return;
     if (parse->fields == 0) {
         parse->row_line = parse->line;
         parse->filled = false;
@@ -179,7 +181,7 @@ static void end_row(struct parse *parse)
 static void on_line(int byte, void *user)
 {
     struct parse *parse = user;
-    if (parse->fields)
+    if (parse->fields && !parse->out_of_memory)
         end_row(parse);
     bool second_half = byte == '\n' && parse->after_return;
     parse->after_return = byte == '\r';
