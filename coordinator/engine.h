@@ -127,8 +127,9 @@ struct engine_counts {
     bool refitting; /* the winner is being trained again */
 };
 void engine_counts(const struct engine *engine, struct engine_counts *counts);
-/* Status as JSON, answered to MESSAGE_STATUS too. New reference. */
-json_t *engine_status(const struct engine *engine);
+/* Status as JSON, answered to MESSAGE_STATUS too. `worker_list`, by name, has every worker that ever took
+ * part. New reference; NULL: no memory. */
+json_t *engine_status(const struct engine *engine, struct now now);
 /* Borrowed view of a trial, or NULL. */
 const struct trial_record *engine_trial(const struct engine *engine, int64_t number);
 

@@ -1,9 +1,59 @@
 /* The operator's commands: status, pause, resume, stop. Each is answered; each may be repeated. */
 #include "coordinator/engine_state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-json_t *engine_status(const struct engine *engine)
+static int compare_names(const void *left, const void *right)
+{
+    const struct worker *const *a = left, *const *b = right;
+    return strcmp((*a)->record.name, (*b)->record.name);
+}
+
+static json_t *worker_status(const struct worker *worker, struct now now)
+{
+    const struct worker_record *record = &worker->record;
+    json_int_t slots = 0, busy = 0;
+    for (size_t i = 0; i < worker->slot_count; i++)
+        slots += worker->slots[i] != NULL;
+    for (const struct trial *trial = worker->held; trial; trial = trial->held_next)
+        busy++;
+    double silent = worker->has_peer ? (double)(now.monotonic_ns - worker->heard_ns) / NS_PER_SECOND
+                                     : (double)(now.utc_ms - record->last_ms) / 1e3;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:b}", "name", record->name, "host",
+                     record->host ? record->host : "", "devices",
+                     (json_int_t)json_array_size(record->devices), "slots", slots, "busy", busy,
+                     "last_seen_seconds", json_number(silent > 0 ? silent : 0), "connected",
+                     worker->alive && worker->has_peer);
+}
+
+/* New reference; NULL: no memory. */
+static json_t *workers_status(const struct engine *engine, struct now now)
+{
+    size_t count = 0;
+    json_t *list = json_array();
+    for (size_t i = 0; i < engine->names.capacity; i++)
+        for (struct worker *worker = engine->names.entries[i].value; worker; worker = worker->name_next)
+            count++;
+    struct worker **sorted = calloc(count + 1, sizeof(struct worker *));
+    bool failed = !list || !sorted;
+    count = 0;
+    for (size_t i = 0; !failed && i < engine->names.capacity; i++)
+        for (struct worker *worker = engine->names.entries[i].value; worker; worker = worker->name_next)
+            sorted[count++] = worker;
+    if (!failed)
+        qsort(sorted, count, sizeof(struct worker *), compare_names);
+    for (size_t i = 0; !failed && i < count; i++)
+        failed = json_array_append_new(list, worker_status(sorted[i], now)) < 0;
+    free(sorted);
+    if (failed) {
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
+json_t *engine_status(const struct engine *engine, struct now now)
 {
     struct engine_counts counts;
     engine_counts(engine, &counts);
@@ -14,7 +64,7 @@ json_t *engine_status(const struct engine *engine)
                                                  (json_int_t)counts.best_resource)
                                      : json_null();
     return json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:I, s:I, s:I, s:I, "
-                     "s:o, s:o, s:b, s:O?, s:O}",
+                     "s:o, s:o, s:b, s:O?, s:O, s:o}",
                      "sweep", engine->settings.sweep_id, "name", engine->settings.sweep_name, "state", state,
                      "trials", "total", (json_int_t)counts.total, "proposed", (json_int_t)counts.proposed,
                      "waiting", (json_int_t)counts.waiting, "running", (json_int_t)counts.running, "paused",
@@ -24,7 +74,7 @@ json_t *engine_status(const struct engine *engine)
                      (json_int_t)counts.slots, "busy_slots", (json_int_t)counts.busy_slots, "ranked",
                      (json_int_t)counts.ranked, "best", best, "resource_done",
                      json_number(counts.resource_done), "refitting", (int)counts.refitting, "final",
-                     engine->sweep.final, "notes", engine->notes);
+                     engine->sweep.final, "notes", engine->notes, "worker_list", workers_status(engine, now));
 }
 
 static void answer_send(struct engine *engine, peer_number peer, const char *refusal)
@@ -35,7 +85,7 @@ static void answer_send(struct engine *engine, peer_number peer, const char *ref
     message->error = engine_text(engine, refusal);
     if (refusal)
         return;
-    message->body = engine_status(engine);
+    message->body = engine_status(engine, engine->now);
     if (!message->body)
         engine_fail_memory(engine);
 }

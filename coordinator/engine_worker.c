@@ -256,9 +256,8 @@ void worker_hello(struct engine *engine, peer_number peer, const struct message 
     struct worker *worker = worker_find(engine, message->worker);
     bool same = worker && worker->record.session && strcmp(worker->record.session, message->session) == 0;
     if (worker && worker->alive && !same) {
-        engine_send_error(
-            engine, peer, "name_taken",
-            "a live worker has this name: give another one with --name, or wait for its lease to lapse");
+        engine_send_error(engine, peer, "name_taken",
+                          "a live worker has this name, or one whose lease has not lapsed yet");
         return;
     }
     if (!worker && !(worker = worker_add(engine, message->worker)))

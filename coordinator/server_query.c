@@ -17,7 +17,8 @@ void server_answer(struct server *server, const struct message *query, struct me
 {
     struct error err = {.code = ERROR_MEMORY, .message = "out of memory"};
     bool asks_status = strcmp(query->query, "status") == 0;
-    answer->body = asks_status ? engine_status(server->engine) : stored_answer(server, query, &err);
+    answer->body =
+        asks_status ? engine_status(server->engine, clock_now()) : stored_answer(server, query, &err);
     if (!answer->body) {
         answer->error = strdup(err.message);
     }

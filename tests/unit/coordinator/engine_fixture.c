@@ -240,6 +240,11 @@ void say_hello(struct engine_fixture *fixture, peer_number peer, const char *nam
     message_init(&message, MESSAGE_HELLO);
     message.protocol = PROTOCOL_VERSION;
     message.worker = strdup(name);
+    message.host = strdup("host");
+    message.devices = calloc(1, sizeof(*message.devices));
+    message.device_count = 1;
+    message.devices->id = strdup("cpu:0");
+    message.devices->kind = strdup("cpu");
     message.session = calloc(1, SESSION_SIZE);
     memset(message.session, session, SESSION_SIZE - 1);
     running_set(&message, running);
