@@ -48,10 +48,29 @@ static void attempt_free_slot(struct attempt *attempt)
     }
 }
 
+/* What its runner printed since it was given the attempt. */
+static void attempt_take_log(struct attempt *attempt)
+{
+    bool ran = attempt->state == ATTEMPT_RUNNING || attempt->state == ATTEMPT_HELD ||
+               attempt->state == ATTEMPT_UPLOADING;
+    if (!ran || !attempt->slot || attempt->ended.log_stderr) {
+        return;
+    }
+    child_read_log(&attempt->slot->child); /* it may have been written just before the word on the link */
+    char *words = child_log_end(&attempt->slot->child, CHILD_LOG_SIZE);
+    struct text text;
+    text_init(&text);
+    text_printf(&text, "%s\n", words ? words : "");
+    attempt->ended.log_stderr = words && *words ? text_steal(&text) : NULL;
+    text_release(&text);
+    free(words);
+}
+
 /* Puts attempt->ended into the outbox: the attempt is over, its slot free. */
 static void attempt_send_ended(struct agent *agent, struct attempt *attempt)
 {
     attempt_cancel_transfer(agent, attempt);
+    attempt_take_log(attempt);
     attempt->state = ATTEMPT_ENDED;
     attempt->ended.resource = attempt->resource;
     attempt_append(agent, attempt, &attempt->ended);

@@ -85,15 +85,21 @@ static void end_the_slow(struct agent *agent)
     }
 }
 
+void agent_end_rest(struct agent *agent)
+{
+    agent->resting = false;
+    agent->draining = false;
+    agent->interrupting = false;
+    agent->stop_ns = 0;
+}
+
 /* The next sweep, with --stay: a new session, as if just started, but waiting as long as it takes. */
 static void begin_again(struct agent *agent)
 {
     agent_forget_sweep(agent);
     random_hex(agent->session, (SESSION_SIZE - 1) / 2);
     agent->welcomed = false;
-    agent->draining = false;
-    agent->interrupting = false;
-    agent->stop_ns = 0;
+    agent_end_rest(agent);
     agent->hello_ns = agent->now_ns + HELLO_REPEAT_NS;
 }
 
@@ -120,7 +126,13 @@ static void leave_step(struct agent *agent)
         agent->stop_ns = agent->now_ns; /* only answers are missing: they too get that long */
     }
     double passed = agent->stop_ns ? (double)(agent->now_ns - agent->stop_ns) / NS_PER_SECOND : 0;
-    if (agent->attempt_count == 0) {
+    bool rests = agent->resting && agent->stop_level == 0;
+    if (rests) {
+        /* What is not acknowledged yet will be when the coordinator is back. */
+        if (passed >= STOP_KILL_SHARE * agent->stop_seconds) {
+            end_the_slow(agent);
+        }
+    } else if (agent->attempt_count == 0) {
         leave(agent, "drained");
     } else if (passed >= agent->stop_seconds) {
         log_warning(agent->log, "", "leaving with %zu attempts not handed back in time",

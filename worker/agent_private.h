@@ -139,6 +139,7 @@ struct agent {
 
     bool draining;     /* take no more */
     bool interrupting; /* hand back what runs */
+    bool resting;      /* then do not leave, but wait for the coordinator's return */
     int64_t stop_ns;   /* when interrupting began, or the draining had only answers to wait for; 0: not yet */
     bool finished;
     int result; /* of agent_run: 0, 1, -1 with `failure` */
@@ -153,6 +154,7 @@ void agent_finish(struct agent *agent, int result);
 
 /* agent_connection.c: the connection, hello, what is due, and whether it is time to go. */
 void agent_session_step(struct agent *agent);
+void agent_end_rest(struct agent *agent); /* as if never told to drain */
 
 /* agent_session.c */
 void agent_receive(struct agent *agent);

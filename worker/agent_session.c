@@ -85,6 +85,12 @@ static void take_welcome(struct agent *agent, const struct message *welcome)
 {
     struct error err = {0};
     bool same = agent->sweep && strcmp(agent->sweep, welcome->sweep) == 0;
+    if (same && agent->away_ns != 0) {
+        log_info(agent->log, "", "reconnected to %s", agent->endpoint_address);
+    }
+    if (agent->resting && agent->stop_level == 0) {
+        agent_end_rest(agent); /* the coordinator is back */
+    }
     agent->welcomed = true;
     agent->ever_welcomed = true;
     agent->refusal.code = ERROR_NONE;
@@ -160,9 +166,12 @@ void agent_interrupt(struct agent *agent)
 static void take_drain(struct agent *agent, const struct message *message)
 {
     if (!agent->draining || (message->now && !agent->interrupting)) {
-        log_info(agent->log, "", "told to leave%s%s%s", message->now ? " now" : "",
-                 message->reason ? ": " : "", message->reason ? message->reason : "");
+        log_info(agent->log, "", "told to %s%s%s%s",
+                 message->wait ? "hand back what runs and to wait" : "leave",
+                 message->now && !message->wait ? " now" : "", message->reason ? ": " : "",
+                 message->reason ? message->reason : "");
     }
+    agent->resting = message->wait;
     agent->draining = true;
     if (message->now) {
         agent_interrupt(agent);

@@ -1,12 +1,14 @@
 /* The training child: serves its link until it closes. */
 #include "worker/runner.h"
 
+#include "base/text.h"
 #include "worker/runner_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,44 @@ void runner_send_ended(struct runner *runner, const char *outcome, int64_t resou
                                   "outcome", outcome, "resource", (json_int_t)resource, "checkpoint",
                                   saved ? runner->run.save : NULL, "error", reason ? reason->message : NULL,
                                   "details", details));
+}
+
+void runner_note(const struct runner *runner, const char *format, ...)
+{
+    struct text line;
+    char words[1200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    text_init(&line);
+    text_printf(&line, "trial %lld attempt %lld: %s\n", (long long)runner->run.trial,
+                (long long)runner->run.attempt, words);
+    /* In one piece; a log that cannot be written is no reason to end. */
+    ssize_t ignored = line.data ? write(STDERR_FILENO, line.data, line.size) : 0;
+    (void)ignored;
+    text_release(&line);
+}
+
+void runner_note_start(const struct runner *runner, const struct dataset *dataset,
+                       const struct derived *derived)
+{
+    struct text text;
+    json_t *facts = derived_to_json(derived);
+    text_init(&text);
+    text_printf(&text, "on %s, %lld training and %lld validation rows of %lld features", runner->device->name,
+                (long long)dataset->rows[SPLIT_TRAIN], (long long)dataset->rows[SPLIT_VALIDATION],
+                (long long)dataset->features);
+    if (dataset->task == TASK_CLASSIFICATION) {
+        text_printf(&text, ", %lld classes", (long long)dataset->classes);
+    }
+    text_append(&text, "; parameters ");
+    json_append(&text, runner->run.parameters);
+    text_append(&text, " come to ");
+    json_append(&text, facts);
+    runner_note(runner, "%s", text.data ? text.data : "");
+    text_release(&text);
+    json_decref(facts);
 }
 
 const char *runner_outcome(const struct error *reason)

@@ -106,6 +106,9 @@ static int final_seed(struct runner *runner, const struct training_settings *set
     if (!runner->trainer) {
         return -1;
     }
+    if (index == 0) {
+        runner_note_start(runner, rows, trainer_derived(runner->trainer));
+    }
     int result = final_train(runner, epochs, diverged, &metrics, err);
     if (result == 1 && index == 0 && trainer_save(runner->trainer, runner->run.save, err) != 0) {
         result = error_prefix(err, "save the model");
@@ -145,6 +148,9 @@ void runner_refit(struct runner *runner)
         trainer_destroy(runner->trainer);
         runner->trainer = NULL;
     }
+    runner_note(runner, "the refit with %lld seeds of %lld epochs %s%s%s", (long long)seeds,
+                (long long)epochs, result == 1 ? "has finished" : "ended early", result < 0 ? ": " : "",
+                result < 0 ? err.message : "");
     if (result < 0) {
         runner_send_ended(runner, runner_outcome(&err), 0, false, &err, NULL);
     } else if (result == 1) {

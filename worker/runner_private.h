@@ -40,6 +40,11 @@ void runner_send_report(struct runner *runner, int64_t resource, json_t *metrics
 /* Says how the run ended. `saved`: its checkpoint is at run.save. Steals details (may be NULL). */
 void runner_send_ended(struct runner *runner, const char *outcome, int64_t resource, bool saved,
                        const struct error *reason, json_t *details);
+/* One line on stderr, for people who look at the attempt's log. */
+void runner_note(const struct runner *runner, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* How the attempt begins: the data, the device, the parameters and what they come to. */
+void runner_note_start(const struct runner *runner, const struct dataset *dataset,
+                       const struct derived *derived);
 /* The outcome that an error amounts to. */
 const char *runner_outcome(const struct error *reason);
 

@@ -14,6 +14,8 @@ static void trial_ended(struct runner *runner, const char *outcome, bool saved, 
 {
     int64_t resource = runner->trainer ? trainer_resource(runner->trainer) : runner->run.start;
     json_t *details = runner->trainer ? trial_details(runner) : NULL;
+    runner_note(runner, "%s after %lld epochs%s%s", outcome, (long long)resource, reason ? ": " : "",
+                reason ? reason->message : "");
     runner_send_ended(runner, outcome, resource, saved, reason, details);
 }
 
@@ -50,6 +52,7 @@ static int trial_create(struct runner *runner, const struct training_settings *s
     if (runner->run.checkpoint && trainer_load(runner->trainer, runner->run.checkpoint, err) != 0) {
         return error_prefix(err, "load the checkpoint");
     }
+    runner_note_start(runner, &runner->dataset, trainer_derived(runner->trainer));
     return 0;
 }
 

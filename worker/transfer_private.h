@@ -5,7 +5,6 @@
 #include "base/sha256.h"
 #include "worker/transfer.h"
 
-
 #define CHUNK_SIZE (1 << 20) /* of the protocol */
 
 enum transfer_state { TRANSFER_HASHING, TRANSFER_MOVING, TRANSFER_OVER };

@@ -5,7 +5,7 @@
  *
  * epochs (default 9: finishes there), delay_ms (between epochs, listening), held_ms (ends so long after a
  * pause), crash_at, exit_at with exit_code, hang_at, die_at (SIGKILL), junk_at, diverge_at, nan, chatter
- * (prints that many bytes each epoch).
+ * (prints that many bytes each epoch), say (a line each epoch).
  *
  * A checkpoint is the text "trial T resource R". With FAKE_RUNNER_FAILS set the runner ends before it is
  * idle. */
@@ -88,6 +88,10 @@ static void fake_misbehave(struct fake *fake)
     if (fake->resource == parameter(fake, "junk_at", -1)) {
         ssize_t ignored = write(fake->link.fd, "this is no JSON\n", 16);
         (void)ignored;
+    }
+    if (parameter(fake, "say", 0)) {
+        fprintf(stderr, "epoch %lld of trial %lld\n", (long long)fake->resource,
+                (long long)json_get_integer(fake->run, "trial", -1));
     }
     for (int64_t i = parameter(fake, "chatter", 0); i > 0; i--) {
         putchar(i % 80 == 0 ? '\n' : 'x');

@@ -11,6 +11,7 @@
 #include "worker/link.h"
 #include "worker/runner.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,6 +54,10 @@ static void start_runner(struct child *child, const char *data_path, int epochs,
     child->pid = fork();
     if (child->pid == 0) {
         close(fds[0]);
+        char log[100];
+        snprintf(log, sizeof log, "%s/stderr", child->folder[0] ? child->folder : "/tmp");
+        int fd = open(child->folder[0] ? log : "/dev/null", O_WRONLY | O_CREAT | O_APPEND, 0600);
+        dup2(fd, STDERR_FILENO);
         _exit(runner_main(fds[1], "cpu:0"));
     }
     close(fds[1]);
@@ -84,6 +89,11 @@ static int setup_epochs(void **state, int epochs)
 static int setup(void **state)
 {
     return setup_epochs(state, EPOCHS);
+}
+
+static int setup_ten(void **state)
+{
+    return setup_epochs(state, 10);
 }
 
 static int setup_long(void **state)
@@ -231,6 +241,51 @@ static void test_paused_and_never_paused_are_equal(void **state)
     release_texts(through);
     release_texts(in_memory);
     release_texts(reloaded);
+}
+
+/* The promise in full: weights, optimizer, schedule and random state at epoch 9, as they are on disk, of a
+ * trial that ran straight through, and of one that was paused at 3 and went on in another process. */
+static void test_a_checkpoint_does_not_tell_of_pauses(void **state)
+{
+    struct child *child = *state;
+    char start[120];
+    size_t sizes[2] = {0};
+    char *bytes[2];
+    run(child, 4, "{\"dropout\": 0.3}", 0, 9, NULL);
+    json_decref(expect_ended(child, "paused", true));
+    bytes[0] = file_read(child->save, 0, &sizes[0], NULL);
+
+    run(child, 4, "{\"dropout\": 0.3}", 0, 3, NULL);
+    json_decref(expect_ended(child, "paused", true));
+    snprintf(start, sizeof start, "%s/start", child->folder);
+    assert_int_equal(rename(child->save, start), 0);
+    end_runner(child);
+    start_runner(child, RUNG_SOURCE_DIR "/configs/digits.csv.gz", 10, "last");
+    json_decref(receive_line(child));
+    run(child, 4, "{\"dropout\": 0.3}", 3, 9, start);
+    json_decref(expect_ended(child, "paused", true));
+    bytes[1] = file_read(child->save, 0, &sizes[1], NULL);
+
+    assert_true(sizes[0] > 1000); /* a network of 62 x 16 + 16 x 10 floats and more */
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(bytes[0], bytes[1], sizes[0]);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+static void test_it_says_what_it_does(void **state)
+{
+    struct child *child = *state;
+    char path[120];
+    run(child, 7, "{\"dropout\": 0.3}", 0, 2, NULL);
+    json_decref(expect_ended(child, "paused", true));
+    snprintf(path, sizeof path, "%s/stderr", child->folder);
+    char *log = file_read(path, 0, NULL, NULL);
+    assert_non_null(log);
+    assert_non_null(strstr(log, "trial 7 attempt 1: on cpu/"));
+    assert_non_null(strstr(log, " features, 10 classes; parameters {\"dropout\":0.3} come to {"));
+    assert_non_null(strstr(log, "trial 7 attempt 1: paused after 2 epochs\n"));
+    free(log);
 }
 
 static void test_trials_have_seeds_of_their_own(void **state)
@@ -396,6 +451,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_a_trial_learns_and_finishes),
         CASE(test_paused_and_never_paused_are_equal),
+        cmocka_unit_test_setup_teardown(test_a_checkpoint_does_not_tell_of_pauses, setup_ten, teardown),
+        CASE(test_it_says_what_it_does),
         CASE(test_trials_have_seeds_of_their_own),
         LONG_CASE(test_stop_and_interrupt),
         CASE(test_what_cannot_be_trained),
