@@ -4,14 +4,19 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/client.h"
+#include "cli/final_table.h"
+#include "cli/listing.h"
 #include "cli/options.h"
+#include "cli/query.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_ENDPOINT "tcp://127.0.0.1:7155"
+#define WORKERS_SHOWN 16
 
 enum { OPTION_NOW = 1000, OPTION_CONFIG, OPTION_KEY, OPTION_INSECURE, OPTION_FORMAT };
 
@@ -51,51 +56,139 @@ static void print_usage(const struct operator_word *word)
          "  --insecure        the coordinator was started with --insecure");
 }
 
-static void print_final(const json_t *final)
+static void append_field(struct text *text, const char *name, const char *value)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *) final, name, value)
-    {
-        double mean, sd;
-        if (strncmp(name, "test_", 5) == 0 && json_number_get(json_object_get(value, "mean"), &mean) &&
-            json_number_get(json_object_get(value, "sd"), &sd))
-            printf("%-11s %s %.5g +- %.2g\n", "winner", name, mean, sd);
-    }
+    text_printf(text, "%-8s %s", name, value);
 }
 
-static void print_status(const json_t *status)
+static void append_counts(struct text *text, const json_t *status)
 {
     static const char *const counted[] = {"waiting", "running", "paused",    "completed",
                                           "stopped", "failed",  "cancelled", NULL};
     const json_t *trials = json_object_get(status, "trials");
-    const json_t *best = json_object_get(status, "best");
     int64_t total = json_get_integer(trials, "total", -1);
-    printf("%-11s %s (%s)\n%-11s %s\n%-11s %" PRId64, "sweep", json_get_string(status, "name", ""),
-           json_get_string(status, "sweep", ""), "state", json_get_string(status, "state", ""), "trials",
-           json_get_integer(trials, "proposed", 0));
+    append_field(text, "trials", "");
+    text_printf(text, "%" PRId64, json_get_integer(trials, "proposed", 0));
     if (total >= 0)
-        printf(" of %" PRId64, total);
+        text_printf(text, " of %" PRId64, total);
     for (size_t i = 0; counted[i]; i++) {
         int64_t count = json_get_integer(trials, counted[i], 0);
         if (count > 0)
-            printf(", %" PRId64 " %s", count, counted[i]);
+            text_printf(text, ", %" PRId64 " %s", count, counted[i]);
     }
-    printf("\n%-11s %" PRId64 ", slots %" PRId64 " (%" PRId64 " busy)\n", "workers",
-           json_get_integer(status, "workers", 0), json_get_integer(status, "slots", 0),
-           json_get_integer(status, "busy_slots", 0));
+    text_printf(text, "; %.0f epochs trained", json_get_number(status, "resource_done", 0));
+}
+
+/* Takes the text. */
+static void print_wrapped(struct text *line)
+{
+    struct text text;
+    text_init(&text);
+    text_wrap(&text, line->data ? line->data : "", terminal_width(STDOUT_FILENO), 9);
+    fputs(text.data ? text.data : "", stdout);
+    text_release(&text);
+    text_release(line);
+}
+
+static void print_overview(const json_t *status)
+{
+    struct text line;
+    const json_t *best = json_object_get(status, "best");
+    printf("%-8s %s (%s), %s%s\n", "sweep", json_get_string(status, "name", ""),
+           json_get_string(status, "sweep", ""), json_get_string(status, "state", ""),
+           json_is_true(json_object_get(status, "refitting")) ? ", training the winner again" : "");
+    text_init(&line);
+    append_counts(&line, status);
+    print_wrapped(&line);
     if (json_is_object(best))
-        printf("%-11s %.6g (trial %" PRId64 " at %" PRId64 ")\n", "best",
+        printf("%-8s %.6g (trial %" PRId64 " at %" PRId64 ")\n", "best",
                json_get_number(best, "objective", 0), json_get_integer(best, "trial", 0),
                json_get_integer(best, "resource", 0));
-    print_final(json_object_get(status, "final"));
+    printf("%-8s %" PRId64 ", with %" PRId64 " slots, %" PRId64 " busy\n", "workers",
+           json_get_integer(status, "workers", 0), json_get_integer(status, "slots", 0),
+           json_get_integer(status, "busy_slots", 0));
     size_t index;
     json_t *note;
     json_array_foreach(json_object_get(status, "notes"), index, note)
     {
-        if (json_is_string(note))
-            printf("%-11s %s\n", "note", json_string_value(note));
+        text_init(&line);
+        append_field(&line, "note", json_is_string(note) ? json_string_value(note) : "");
+        print_wrapped(&line);
     }
+}
+
+/* Those that are there first, as many as fit a screen. */
+static json_t *worker_rows(const json_t *workers, size_t *left_out)
+{
+    json_t *rows = json_array(), *worker;
+    size_t index;
+    *left_out = 0;
+    for (int there = 1; there >= 0; there--) {
+        json_array_foreach(workers, index, worker)
+        {
+            if (json_is_true(json_object_get(worker, "connected")) != (there == 1))
+                continue;
+            if (json_array_size(rows) == WORKERS_SHOWN) {
+                ++*left_out;
+                continue;
+            }
+            json_t *row = json_copy(worker);
+            double silent = json_get_number(worker, "last_seen_seconds", 0);
+            json_object_set_new(row, "silent", json_integer((json_int_t)silent));
+            json_object_set_new(row, "there", json_string(there ? "connected" : "gone"));
+            json_array_append_new(rows, row);
+        }
+    }
+    return rows;
+}
+
+static int print_workers(const json_t *workers, struct error *err)
+{
+    static const char *const columns[][2] = {
+        {"name", "worker"},     {"there", "state"},           {"busy", "busy"}, {"slots", "slots"},
+        {"devices", "devices"}, {"silent", "silent for (s)"}, {"host", "host"}};
+    struct listing listing;
+    struct text text;
+    size_t more;
+    if (json_array_size(workers) == 0)
+        return 0;
+    json_t *rows = worker_rows(workers, &more);
+    text_init(&text);
+    listing_init(&listing);
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        listing_add(&listing, columns[i][0], columns[i][1], LISTING_VALUE);
+    int result = listing_text(&listing, rows, terminal_width(STDOUT_FILENO), &text, NULL, err);
+    if (result == 0)
+        printf("\n%s", text.data);
+    if (more > 0)
+        printf("(%zu more workers: --format json)\n", more);
+    listing_release(&listing);
+    text_release(&text);
+    json_decref(rows);
+    return result;
+}
+
+static int print_final(const json_t *status, struct error *err)
+{
+    struct text text;
+    json_t *row = json_pack("{s:O?, s:I}", "final", json_object_get(status, "final"), "best_trial",
+                            (json_int_t)json_get_integer(json_object_get(status, "best"), "trial", 0));
+    text_init(&text);
+    int result = final_append(&text, row, err);
+    if (result == 0 && text.size > 0)
+        printf("\n%s", text.data);
+    text_release(&text);
+    json_decref(row);
+    return result;
+}
+
+static int print_status(const char *command, const json_t *status)
+{
+    struct error err = {0};
+    print_overview(status);
+    if (print_workers(json_object_get(status, "worker_list"), &err) != 0 || print_final(status, &err) != 0)
+        return command_fail(command, &err);
+    return EXIT_DONE;
 }
 
 static int ask(const struct operator_word *word, const struct client *client, bool now, bool as_json)
@@ -107,14 +200,9 @@ static int ask(const struct operator_word *word, const struct client *client, bo
     json_t *status = client_ask(client, &request, &err);
     if (!status)
         return command_fail(word->name, &err);
-    char *text = as_json ? json_pretty(status) : NULL;
-    if (text)
-        puts(text);
-    else
-        print_status(status);
-    free(text);
+    int result = as_json ? query_print_json(word->name, status) : print_status(word->name, status);
     json_decref(status);
-    return EXIT_DONE;
+    return result;
 }
 
 static int command_operator(const struct operator_word *word, int argc, char **argv)
