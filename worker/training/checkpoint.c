@@ -111,48 +111,49 @@ static const char *task_name(const struct dataset *dataset)
     return dataset->task == TASK_CLASSIFICATION ? "classification" : "regression";
 }
 
-static void set_text(json_t *metadata, const char *key, const char *value)
+static int set_text(json_t *metadata, const char *key, const char *value)
 {
-    json_object_set_new(metadata, key, json_string(value ? value : ""));
+    return json_object_set_new(metadata, key, json_string(value));
 }
 
-static void set_integer(json_t *metadata, const char *key, int64_t value)
+static int set_integer(json_t *metadata, const char *key, int64_t value)
 {
     char digits[24];
     snprintf(digits, sizeof(digits), "%" PRId64, value);
-    set_text(metadata, key, digits);
+    return set_text(metadata, key, digits);
 }
 
-static void set_number(json_t *metadata, const char *key, double value)
+static int set_number(json_t *metadata, const char *key, double value)
 {
     char digits[NUMBER_SIZE];
-    set_text(metadata, key, number_format(value, digits));
+    return set_text(metadata, key, number_format(value, digits));
 }
 
+/* NULL without memory. */
 static json_t *make_metadata(const struct checkpoint_subject *subject, const struct progress *progress)
 {
     json_t *metadata = json_object();
-    char *preprocessing =
-        subject->dataset->preprocessing ? json_canonical(subject->dataset->preprocessing) : NULL;
+    char *preprocessing = json_canonical(subject->dataset->preprocessing);
+    int failed =
+        set_text(metadata, "format", FORMAT) | set_text(metadata, "model", model_name(subject->model)) |
+        set_text(metadata, "activation", activation_name(subject->model)) |
+        set_text(metadata, "optimizer", optimizer_name(subject->settings)) |
+        set_text(metadata, "task", task_name(subject->dataset)) |
+        set_text(metadata, "numerics", subject->device->name) |
+        set_text(metadata, "preprocessing", preprocessing) |
+        set_number(metadata, "target_mean", subject->dataset->target_mean) |
+        set_number(metadata, "target_sd", subject->dataset->target_sd) |
+        set_integer(metadata, "epochs", progress->epochs) | set_integer(metadata, "steps", progress->steps) |
+        set_integer(metadata, "seed", (int64_t)subject->seed);
 
-    set_text(metadata, "format", FORMAT);
-    set_text(metadata, "model", model_name(subject->model));
-    set_text(metadata, "activation", activation_name(subject->model));
-    set_text(metadata, "optimizer", optimizer_name(subject->settings));
-    set_text(metadata, "task", task_name(subject->dataset));
-    set_text(metadata, "numerics", subject->device->name);
-    set_text(metadata, "preprocessing", preprocessing);
-    set_number(metadata, "target_mean", subject->dataset->target_mean);
-    set_number(metadata, "target_sd", subject->dataset->target_sd);
-    set_integer(metadata, "epochs", progress->epochs);
-    set_integer(metadata, "steps", progress->steps);
-    set_integer(metadata, "seed", (int64_t)subject->seed);
-    if (progress->best_epoch > 0) {
-        set_integer(metadata, "best_epoch", progress->best_epoch);
-        set_number(metadata, "best_objective", progress->best_objective);
-    }
+    if (progress->best_epoch > 0)
+        failed |= set_integer(metadata, "best_epoch", progress->best_epoch) |
+                  set_number(metadata, "best_objective", progress->best_objective);
     free(preprocessing);
-    return metadata;
+    if (!failed)
+        return metadata;
+    json_decref(metadata);
+    return NULL;
 }
 
 int checkpoint_write(const char *path, const struct checkpoint_subject *subject,
@@ -167,7 +168,7 @@ int checkpoint_write(const char *path, const struct checkpoint_subject *subject,
     json_t *metadata = make_metadata(subject, progress);
     int result;
 
-    if (!values || !tensors) {
+    if (!values || !tensors || !metadata) {
         result = error_set(err, ERROR_MEMORY, "%s: no memory for a checkpoint", path);
     } else {
         for (int i = 0; i < count; i++)

@@ -32,30 +32,33 @@ static uint32_t checksum(uint32_t sum, const void *bytes, size_t size)
     return (uint32_t)crc32_z(sum, bytes, size);
 }
 
-/* `sum` of the tensors, and then of the metadata's canonical text without the checksum itself. */
-static void checksum_text(uint32_t sum, const json_t *metadata, char digits[CHECKSUM_TEXT])
+/* `sum` of the tensors, and then of the metadata's canonical text without the checksum; -1 without memory. */
+static int checksum_text(uint32_t sum, const json_t *metadata, char digits[CHECKSUM_TEXT])
 {
-    json_t *rest = metadata ? json_copy((json_t *)metadata) : json_object();
+    json_t *rest = json_object();
+    /* Not json_copy, which leaves out what it has no memory for. */
+    int failed = metadata ? json_object_update(rest, (json_t *)metadata) : 0;
     struct text text;
 
     json_object_del(rest, CHECKSUM);
     text_init(&text);
-    json_append(&text, rest);
+    json_append(&text, failed ? NULL : rest);
     json_decref(rest);
-    if (text.size > 0)
-        sum = checksum(sum, text.data, text.size);
-    snprintf(digits, CHECKSUM_TEXT, "%08x", sum);
+    failed = text.failed ? -1 : 0;
+    if (!failed)
+        snprintf(digits, CHECKSUM_TEXT, "%08x", checksum(sum, text.data, text.size));
     text_release(&text);
+    return failed;
 }
 
 /* ---- writing ---- */
 
 static json_t *describe(const struct tensor *tensor, size_t offset)
 {
-    json_t *shape = json_array();
+    json_t *shape = tensor->dimensions == 1
+                        ? json_pack("[I]", (json_int_t)tensor->shape[0])
+                        : json_pack("[I, I]", (json_int_t)tensor->shape[0], (json_int_t)tensor->shape[1]);
 
-    for (int i = 0; i < tensor->dimensions; i++)
-        json_array_append_new(shape, json_integer(tensor->shape[i]));
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets",
                      (json_int_t)offset,
                      (json_int_t)(offset + tensor_size(tensor->dimensions, tensor->shape)));
@@ -67,14 +70,14 @@ static char *header_text(const struct tensor *tensors, int count, json_t *metada
     json_t *header = json_object();
     size_t offset = 0;
     struct text text;
+    int failed = json_object_set(header, METADATA, metadata);
 
-    json_object_set(header, METADATA, metadata);
     for (int i = 0; i < count; i++) {
-        json_object_set_new(header, tensors[i].name, describe(&tensors[i], offset));
+        failed |= json_object_set_new(header, tensors[i].name, describe(&tensors[i], offset));
         offset += tensor_size(tensors[i].dimensions, tensors[i].shape);
     }
     text_init(&text);
-    json_append(&text, header);
+    json_append(&text, failed ? NULL : header);
     json_decref(header);
     while (!text.failed && text.size % LENGTH_SIZE != 0)
         text_append(&text, " ");
@@ -145,9 +148,10 @@ int safetensors_write(const char *path, const struct tensor *tensors, int count,
         size += tensor_size(tensors[i].dimensions, tensors[i].shape);
         sum = checksum(sum, tensors[i].data, tensor_size(tensors[i].dimensions, tensors[i].shape));
     }
-    checksum_text(sum, metadata, digits);
-    json_object_set_new(metadata, CHECKSUM, json_string(digits));
-    header = header_text(tensors, count, metadata, &header_size);
+    header = NULL;
+    if (checksum_text(sum, metadata, digits) == 0 &&
+        json_object_set_new(metadata, CHECKSUM, json_string(digits)) == 0)
+        header = header_text(tensors, count, metadata, &header_size);
     bytes = header ? malloc(size + header_size) : NULL;
     if (!bytes) {
         free(header);
@@ -246,7 +250,9 @@ static int content_check(const struct safetensors *file, const char *path, struc
 
     if (entries_check(file, path, err) != 0)
         return -1;
-    checksum_text(checksum(0, file->data, file->data_size), json_object_get(file->header, METADATA), digits);
+    if (checksum_text(checksum(0, file->data, file->data_size), json_object_get(file->header, METADATA),
+                      digits) != 0)
+        return error_set(err, ERROR_MEMORY, "%s: no memory to check it", path);
     if (expected && strcmp(expected, digits) != 0)
         return error_set(err, ERROR_RESOURCE, "%s: is corrupt (checksum %s, expected %s)", path, digits,
                          expected);

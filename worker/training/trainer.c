@@ -234,6 +234,19 @@ static int evaluate(struct trainer *trainer, enum split split, const char *prefi
     return metrics_report(&trainer->metrics, prefix, metrics, err);
 }
 
+int trainer_evaluate(struct trainer *trainer, enum split split, const char *prefix, json_t **metrics,
+                     struct error *err)
+{
+    *metrics = json_object();
+    if (!*metrics)
+        return error_set(err, ERROR_MEMORY, "no memory to report metrics");
+    if (evaluate(trainer, split, prefix, *metrics, err) == 0)
+        return 0;
+    json_decref(*metrics);
+    *metrics = NULL;
+    return -1;
+}
+
 int trainer_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, struct error *err)
 {
     const struct device_operations *operations = trainer->device->operations;
@@ -248,24 +261,13 @@ int trainer_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, str
         return -1;
     loss /= (double)trainer->dataset->rows[SPLIT_TRAIN];
     *diverged = !isfinite(loss) || !finite;
-    *metrics = json_object();
-    json_object_set_new(*metrics, "train_loss", json_number(loss));
-    if (evaluate(trainer, SPLIT_VALIDATION, "validation_", *metrics, err) == 0)
+    if (trainer_evaluate(trainer, SPLIT_VALIDATION, "validation_", metrics, err) != 0)
+        return -1;
+    if (json_object_set_new(*metrics, "train_loss", json_number(loss)) == 0)
         return 0;
     json_decref(*metrics);
     *metrics = NULL;
-    return -1;
-}
-
-int trainer_evaluate(struct trainer *trainer, enum split split, const char *prefix, json_t **metrics,
-                     struct error *err)
-{
-    *metrics = json_object();
-    if (evaluate(trainer, split, prefix, *metrics, err) == 0)
-        return 0;
-    json_decref(*metrics);
-    *metrics = NULL;
-    return -1;
+    return error_set(err, ERROR_MEMORY, "no memory to report metrics");
 }
 
 /* ---- the best epoch, checkpoints ---- */

@@ -11,12 +11,18 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
 static long left;
-static int failed;
+static int failed, once;
 
 void memory_fail_at(long n)
 {
     left = n;
-    failed = 0;
+    failed = once = 0;
+}
+
+void memory_fail_once_at(long n)
+{
+    memory_fail_at(n);
+    once = 1;
 }
 
 int memory_has_failed(void)
@@ -33,6 +39,8 @@ static int fails(void)
         return 0;
     }
     failed = 1;
+    if (once)
+        left = 0;
     return 1;
 }
 
