@@ -17,13 +17,13 @@
 /* Lines of an attempt's error that are shown: the end says what happened. */
 #define ERROR_LINES 15
 
-static const char usage[] = "usage: rung show SWEEP TRIAL [OPTION]...\n"
-                            "One trial: parameters, derived values, curve, attempts, errors with the end of "
-                            "stderr. SWEEP is a name or id; with\n"
-                            "TRIAL alone it is the newest. Trial 0 is the refit of the winner.\n"
-                            "\n"
-                            "  --all             every point of a long curve\n" QUERY_OPTIONS_HELP
-                            "                    (csv: the curve)\n";
+static const char usage[] =
+    "usage: rung show SWEEP TRIAL [OPTION]...\n"
+    "One trial: parameters, derived values, curve, attempts, errors with the end of "
+    "stderr. SWEEP is a name or id; with\n"
+    "TRIAL alone it is the newest. Trial 0 is the refit of the winner.\n"
+    "\n"
+    "  --all             every point of a long curve (csv is the whole curve)\n" QUERY_OPTIONS_HELP;
 
 enum { OPTION_ALL = QUERY_OWN };
 
