@@ -5,6 +5,7 @@
 #include "worker/training/safetensors.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +208,17 @@ static int read_integer(const struct safetensors *file, const char *key, int64_t
     return 0;
 }
 
+/* As number_format wrote it: an objective may have overflown. */
+static bool read_objective(const char *text, double *objective)
+{
+    bool negative = text[0] == '-';
+
+    if (strcmp(text + negative, "Infinity") != 0)
+        return number_parse(text, objective);
+    *objective = negative ? -(double)INFINITY : (double)INFINITY;
+    return true;
+}
+
 static int read_progress(const struct safetensors *file, struct progress *progress, struct error *err)
 {
     const char *objective = safetensors_metadata(file, "best_objective");
@@ -217,7 +229,7 @@ static int read_progress(const struct safetensors *file, struct progress *progre
         return -1;
     if (!objective)
         return 0;
-    if (!number_parse(objective, &progress->best_objective))
+    if (!read_objective(objective, &progress->best_objective))
         return error_set(err, ERROR_RESOURCE, "its best_objective is no number");
     return read_integer(file, "best_epoch", &progress->best_epoch, err);
 }
@@ -226,6 +238,7 @@ static int check_subject(const struct safetensors *file, const struct checkpoint
                          struct error *err)
 {
     char seed[24];
+    struct tensor next;
 
     snprintf(seed, sizeof(seed), "%" PRId64, (int64_t)subject->seed);
     if (expect(file, "format", FORMAT, err) != 0 ||
@@ -234,7 +247,13 @@ static int check_subject(const struct safetensors *file, const struct checkpoint
         expect(file, "optimizer", optimizer_name(subject->settings), err) != 0 ||
         expect(file, "seed", seed, err) != 0)
         return -1;
-    return subject->model->count == 1 ? 0 : expect(file, "activation", activation_name(subject->model), err);
+    if (subject->model->count > 1 && expect(file, "activation", activation_name(subject->model), err) != 0)
+        return -1;
+    tensor_name(&next, "", subject->model->count, "weight");
+    if (safetensors_has(file, next.name))
+        return error_set(err, ERROR_RESOURCE, "it has a tensor '%s', this trial's model has only %d layers",
+                         next.name, subject->model->count);
+    return 0;
 }
 
 /* `values`: parameters floats for the block, and as many to work in. */

@@ -180,7 +180,9 @@ struct extent {
 static int extent_compare(const void *left, const void *right)
 {
     const struct extent *a = left, *b = right;
-    return (a->begin > b->begin) - (a->begin < b->begin);
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    return (a->end > b->end) - (a->end < b->end); /* an empty tensor comes before the one behind it */
 }
 
 /* One entry of the header: its extent, if all its fields are sound. */
@@ -299,6 +301,11 @@ void safetensors_close(struct safetensors *file)
 const char *safetensors_metadata(const struct safetensors *file, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));
+}
+
+bool safetensors_has(const struct safetensors *file, const char *name)
+{
+    return json_object_get(file->header, name) != NULL;
 }
 
 int safetensors_read(const struct safetensors *file, const char *name, int dimensions, const int64_t *shape,

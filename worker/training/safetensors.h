@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ int safetensors_open(struct safetensors *file, const char *path, struct error *e
 void safetensors_close(struct safetensors *file);
 /* The metadata of that key (borrowed), or NULL. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
+bool safetensors_has(const struct safetensors *file, const char *name);
 /* Copies the tensor of that name, which must have `shape`, to `to`. */
 int safetensors_read(const struct safetensors *file, const char *name, int dimensions, const int64_t *shape,
                      float *to, struct error *err);

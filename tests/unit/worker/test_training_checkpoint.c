@@ -3,7 +3,9 @@
 #include "trainer_fixture.h"
 
 #include "base/files.h"
+#include "worker/training/safetensors.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -203,7 +205,7 @@ static void test_files_of_other_trials_are_refused(void **state)
     assert_other_refused(&settings, 5, "tensor 'layers.1.weight' has shape [12,16], expected [13,16]");
     settings.hidden[1] = 12;
     settings.hidden_count = 1;
-    assert_other_refused(&settings, 5, "layers.1.weight");
+    assert_other_refused(&settings, 5, "'layers.2.weight', this trial's model has only 2 layers");
     settings.hidden_count = 3;
     settings.hidden[2] = 3;
     assert_other_refused(&settings, 5, "no tensor 'layers.3.weight'");
@@ -213,6 +215,44 @@ static void test_files_of_other_trials_are_refused(void **state)
     settings.optimizer = OPTIMIZER_ADAMW;
     settings.activation = ACTIVATION_RELU;
     assert_other_refused(&settings, 5, "its activation is gelu, this trial's relu");
+}
+
+/* Whose last layer is as wide as the next hidden one: every tensor asked for is there, and one more. */
+static void test_files_of_deeper_models_are_refused(void **state)
+{
+    struct training_settings settings = world_settings();
+
+    (void)state;
+    settings.hidden[1] = 3;
+    struct trainer *deeper = world_trainer(&world, &settings, 5);
+    save(deeper, world.path);
+    trainer_destroy(deeper);
+    settings.hidden_count = 1;
+    assert_other_refused(&settings, 5, "'layers.2.weight'");
+}
+
+/* Of a sweep whose metric has overflown so far. */
+static void test_best_objective_may_be_infinite(void **state)
+{
+    struct training_settings settings = world_settings();
+    const double objectives[] = {INFINITY, -INFINITY, -1e300, 0.1};
+
+    (void)state;
+    settings.objective_best = true;
+    for (size_t i = 0; i < sizeof(objectives) / sizeof(*objectives); i++) {
+        struct trainer *trainer = world_trainer(&world, &settings, 5);
+        double objective = 0;
+        int64_t resource = 0;
+        free(world_epoch(trainer));
+        trainer_keep_best(trainer, objectives[i]);
+        save(trainer, world.path);
+        trainer_destroy(trainer);
+        trainer = world_trainer(&world, &settings, 5);
+        load(trainer, world.path);
+        assert_true(trainer_best(trainer, &objective, &resource));
+        assert_true(objective == objectives[i] && resource == 1);
+        trainer_destroy(trainer);
+    }
 }
 
 static void test_missing_file_is_told(void **state)
@@ -264,6 +304,25 @@ static void test_hostile_headers_are_refused(void **state)
     trainer_destroy(trainer);
 }
 
+/* Nothing of ours, but the format has them. */
+static void test_empty_tensors_are_no_gap(void **state)
+{
+    static const char header[] = "{\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+                                 "\"a\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":[0,0]},"
+                                 "\"c\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}";
+    char bytes[300] = {sizeof(header) - 1};
+    struct safetensors file;
+    struct error err = {0};
+
+    (void)state;
+    memcpy(bytes + 8, header, sizeof(header) - 1);
+    write_file(bytes, 8 + sizeof(header) - 1 + 8);
+    if (safetensors_open(&file, world.path, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_true(safetensors_has(&file, "a") && !safetensors_has(&file, "d"));
+    safetensors_close(&file);
+}
+
 /* RUNG_TEST_PYTHON names a Python with the safetensors and torch packages; python3 is tried without it. */
 static void test_public_package_reads_it(void **state)
 {
@@ -305,8 +364,11 @@ int main(void)
         cmocka_unit_test(test_pause_changes_nothing),
         cmocka_unit_test(test_truncated_and_corrupt_files_are_refused),
         cmocka_unit_test(test_files_of_other_trials_are_refused),
+        cmocka_unit_test(test_files_of_deeper_models_are_refused),
+        cmocka_unit_test(test_best_objective_may_be_infinite),
         cmocka_unit_test(test_missing_file_is_told),
         cmocka_unit_test(test_hostile_headers_are_refused),
+        cmocka_unit_test(test_empty_tensors_are_no_gap),
         cmocka_unit_test(test_public_package_reads_it),
     };
     return cmocka_run_group_tests(tests, world_setup, world_teardown);
