@@ -139,6 +139,7 @@ int engine_follow(struct engine *engine, struct error *err)
     while (!failed) {
         if (engine->stopping_changed)
             engine_settle(engine);
+        attempt_answer(engine); /* before the slot it may free gets other work */
         engine_dispatch(engine);
         if (!engine->stopping_changed)
             engine_conclude(engine);

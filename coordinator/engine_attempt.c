@@ -24,7 +24,7 @@ void attempt_open(struct engine *engine, struct trial *trial, struct worker *wor
         .reached = start,
     };
     memcpy(attempt->session, worker->record.session, strnlen(worker->record.session, SESSION_SIZE - 1));
-    trial->seen = false;
+    trial->seen = trial->is_pausing = false;
     attempt_hold(engine, trial, worker, slot);
     engine_mark_attempt(engine, trial, trial->attempt_count);
 }
@@ -93,6 +93,21 @@ void attempt_acknowledge(struct engine *engine, const struct worker *worker, con
     answer.action = goes_on ? ACTION_CONTINUE : ACTION_STOP;
     answer.until = attempt->until;
     acknowledge_send(engine, worker, &answer);
+}
+
+void attempt_answer(struct engine *engine)
+{
+    struct trial *trial = engine->reported;
+    engine->reported = NULL;
+    if (!trial)
+        return;
+    attempt_acknowledge(engine, engine->reporter, trial, engine->reported_attempt);
+    const struct attempt *newest = trial_newest(trial);
+    if (!trial->is_resting || trial->is_pausing || newest->reached < newest->until)
+        return;
+    trial->is_pausing = true;
+    if (trial->slot)
+        slot_vacate(engine, trial->slot);
 }
 
 /* An attempt that is none of ours: the worker may forget all of it. */
@@ -217,7 +232,9 @@ void attempt_report(struct engine *engine, struct worker *worker, const struct m
             trial_update_resting(engine, trial);
         }
     }
-    attempt_acknowledge(engine, worker, trial, message->attempt);
+    engine->reported = trial;
+    engine->reporter = worker;
+    engine->reported_attempt = message->attempt;
 }
 
 static void ended_apply(struct engine *engine, struct trial *trial, int64_t number,

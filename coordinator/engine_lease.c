@@ -71,6 +71,15 @@ void slot_set_idle(struct engine *engine, struct slot *slot, bool idle)
     slot->previous = slot->next = NULL;
 }
 
+void slot_vacate(struct engine *engine, struct slot *slot)
+{
+    slot->trial->slot = NULL;
+    slot->trial = NULL;
+    engine->busy_slots--;
+    if (slot->worker->has_peer && !slot->worker->drained)
+        slot_set_idle(engine, slot, true);
+}
+
 static struct slot *slot_get(struct engine *engine, struct worker *worker, int64_t number)
 {
     if ((size_t)number >= worker->slot_count) {

@@ -196,6 +196,9 @@ static void restore_work(struct engine *engine)
         if (!newest->worker->alive)
             worker_lease(engine, newest->worker);
         attempt_hold(engine, trial, newest->worker, NULL);
+        /* One that may go on was given a higher `until` together with its last report. */
+        trial->is_pausing = engine->pauses && !trial->record.is_final && !trial_is_at_top(engine, trial) &&
+                            newest->reached >= newest->until;
     }
 }
 

@@ -85,11 +85,11 @@ static struct rung_entry_record *entry_make(struct engine *engine, struct trial 
     return &entries[trial->entry_count++];
 }
 
-/* The newest attempt, while it runs, may go to where the trial may go; in a sweep that is being stopped it
- * ends where it was sent to. */
+/* The newest attempt, while it runs, may go to where the trial may go. In a sweep that is being stopped it
+ * ends where it was sent to, and one that was left at its rung ends there: the trial goes on in another. */
 static void until_raise(struct engine *engine, struct trial *trial)
 {
-    if (!trial->holder || engine_is_stopping(engine))
+    if (!trial->holder || trial->is_pausing || engine_is_stopping(engine))
         return;
     trial_newest(trial)->until = trial_until(engine, trial);
     engine_mark_attempt(engine, trial, trial->attempt_count);
@@ -151,7 +151,8 @@ void trial_promote(struct engine *engine, struct trial *trial)
         return;
     }
     until_raise(engine, trial);
+    trial_update_resting(engine, trial);
     trial_judge(engine, trial); /* its reports may have jumped over the next rung already */
-    if (trial->holder)
+    if (trial->holder && !trial->is_pausing)
         attempt_acknowledge(engine, trial->holder, trial, trial->attempt_count);
 }

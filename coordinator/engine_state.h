@@ -81,6 +81,8 @@ struct trial {
     bool has_metric; /* the metric was in a report */
     bool must_stop;  /* pruned, but its attempt has not ended yet */
     bool is_resting; /* counted in engine.resting */
+    bool
+        is_pausing; /* its newest attempt was left at its rung: it has no slot, and only its end is to come */
     bool is_dirty;
     enum queue queue;
     size_t queue_position, rank_position;
@@ -134,6 +136,9 @@ struct engine {
     json_t *notes;
 
     /* During one call. */
+    struct trial *reported; /* to be answered once what follows from the report is known */
+    const struct worker *reporter;
+    int64_t reported_attempt;
     struct effects *effects;
     struct now now;
     struct dirty *dirty;
@@ -181,6 +186,8 @@ void worker_lease(struct engine *engine, struct worker *worker); /* (re)starts i
 void worker_unlease(struct engine *engine, struct worker *worker);
 void engine_renew_leases(struct engine *engine);
 void slot_set_idle(struct engine *engine, struct slot *slot, bool idle);
+/* Takes the slot from its trial, whose attempt needs it no more, and offers it for other work. */
+void slot_vacate(struct engine *engine, struct slot *slot);
 /* Forgets a session's slots; its open attempts have been closed or are known to be held elsewhere. */
 void worker_forget_slots(struct engine *engine, struct worker *worker);
 void worker_slot_ready(struct engine *engine, struct worker *worker, int64_t number);
@@ -197,6 +204,8 @@ void attempt_hold(struct engine *engine, struct trial *trial, struct worker *wor
 void attempt_close(struct engine *engine, struct trial *trial, enum outcome outcome);
 void attempt_acknowledge(struct engine *engine, const struct worker *worker, const struct trial *trial,
                          int64_t number);
+/* Answers the report of this event. One that leaves its trial at a rung frees the slot with that. */
+void attempt_answer(struct engine *engine);
 void attempt_dismiss(struct engine *engine, const struct worker *worker, int64_t trial, int64_t attempt,
                      int64_t sequence);
 

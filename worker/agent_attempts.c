@@ -105,18 +105,17 @@ static void attempt_settle(struct agent *agent, struct attempt *attempt)
     bool more = attempt->until > attempt->resource;
     bool in_memory = attempt->slot && attempt->slot->state == SLOT_READY;
     if (more && in_memory && !agent->interrupting) {
-        attempt_cancel_transfer(agent, attempt);
         attempt->state = ATTEMPT_RUNNING;
         attempt->pausing = false;
         attempt->has_saved = false;
-        free(attempt->ended.checkpoint);
-        attempt->ended.checkpoint = NULL;
         attempt->slot->state = SLOT_RUNNING;
         slot_send_until(agent, attempt->slot, attempt);
     } else if (attempt->state == ATTEMPT_HELD && (answered || agent->interrupting)) {
         attempt_upload(agent, attempt);
+        attempt_free_slot(attempt); /* the file is all it needs */
     } else if (attempt->state == ATTEMPT_UPLOADING && !attempt->transfer && answered) {
-        /* To be gone on with, but not here: the trial waits with its checkpoint and is no retry. */
+        /* Its runner died, or it was asked back, before it could go on: the trial waits with its checkpoint
+         * and is no retry. */
         attempt->ended.outcome = more ? OUTCOME_INTERRUPTED : OUTCOME_PAUSED;
         attempt_send_ended(agent, attempt);
     }

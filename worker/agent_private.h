@@ -11,8 +11,8 @@
  * An attempt's way (only its newest report's acknowledge leads out of HELD):
  *
  *   QUEUED -> FETCHING -> PREPARED -> RUNNING -> HELD -> UPLOADING -> ENDED -> forgotten when acknowledged
- *      (slot busy) (checkpoint)  (runner idle)  ^         |        |
- *                                               \---------+--------/  a higher until: goes on in memory
+ *      (slot busy) (checkpoint)  (runner idle)  ^      |    (a pause: the slot is free already)
+ *                                               \------/  a higher until: goes on in memory
  */
 #ifndef RUNG_WORKER_AGENT_PRIVATE_H
 #define RUNG_WORKER_AGENT_PRIVATE_H
@@ -43,7 +43,7 @@ enum attempt_state {
     ATTEMPT_RUNNING,
     ATTEMPT_HELD, /* at `until`, checkpoint saved, in the runner's memory; waits for the answer to its report
                    */
-    ATTEMPT_UPLOADING, /* its checkpoint goes to the coordinator; for a pause still in the runner's memory */
+    ATTEMPT_UPLOADING, /* its checkpoint goes to the coordinator; of a pause from the file, without a slot */
     ATTEMPT_ENDED,     /* `ended` is in the outbox */
 };
 
@@ -63,7 +63,7 @@ struct attempt {
     char *start_path;    /* own link to the checkpoint to start from */
     char *save_path;     /* where the runner saves */
     bool has_saved;      /* the runner said that it did */
-    bool pausing;        /* HELD or UPLOADING because of a pause: may still go on */
+    bool pausing;        /* HELD or UPLOADING because of a pause */
     bool stop_sent;
     struct message ended; /* being prepared while the checkpoint is uploaded */
 };

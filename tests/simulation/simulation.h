@@ -77,7 +77,7 @@ struct happening {
     struct packet *packet;
 };
 
-enum training_state { TRAINS, AWAITS, UPLOADS, HAS_ENDED };
+enum training_state { QUEUES, TRAINS, AWAITS, UPLOADS, HAS_ENDED };
 
 /* An attempt in a worker's hands, until all it said is acknowledged. */
 struct training {
@@ -231,8 +231,11 @@ void agent_release(struct agent *agent);
 
 /* training.c */
 uint64_t said_key(int64_t trial, int64_t attempt, int64_t resource);
-void training_start(struct simulation *simulation, struct agent *agent, const struct assignment *assignment,
-                    int slot);
+/* Kept until its slot is free: the slot may be given before its worker knows that it gives it up. */
+void training_add(struct simulation *simulation, struct agent *agent, const struct assignment *assignment,
+                  int slot);
+void training_begin(struct simulation *simulation, const struct agent *agent, struct training *training);
+bool training_needs_slot(const struct training *training);
 void training_epoch(struct simulation *simulation, struct agent *agent, struct training *training);
 void training_uploaded(struct simulation *simulation, struct agent *agent, struct training *training);
 void training_acknowledged(struct simulation *simulation, struct agent *agent, struct training *training,

@@ -107,8 +107,23 @@ static void say_report(struct simulation *simulation, struct agent *agent, struc
     training_say(simulation, agent, training, &message);
 }
 
-void training_start(struct simulation *simulation, struct agent *agent, const struct assignment *assignment,
-                    int slot)
+bool training_needs_slot(const struct training *training)
+{
+    return training->state == TRAINS || training->state == AWAITS ||
+           (training->state == UPLOADS && training->ending != OUTCOME_PAUSED);
+}
+
+void training_begin(struct simulation *simulation, const struct agent *agent, struct training *training)
+{
+    if (training->start < training->until)
+        next_epoch(simulation, agent, training);
+    else
+        upload(simulation, agent, training,
+               OUTCOME_FINISHED); /* it was handed back with nothing left to train */
+}
+
+void training_add(struct simulation *simulation, struct agent *agent, const struct assignment *assignment,
+                  int slot)
 {
     struct training *training = calloc(1, sizeof(*training));
     char checkpoint[65];
@@ -136,11 +151,6 @@ void training_start(struct simulation *simulation, struct agent *agent, const st
              !blob_exists(simulation, checkpoint))
         simulation_violate(simulation, "the checkpoint of trial %lld at %lld is gone",
                            (long long)training->trial, (long long)training->start);
-    if (training->start < training->until)
-        next_epoch(simulation, agent, training);
-    else
-        upload(simulation, agent, training,
-               OUTCOME_FINISHED); /* it was handed back with nothing left to train */
 }
 
 static bool fails_in_epoch(struct simulation *simulation, struct agent *agent, struct training *training)
@@ -241,10 +251,13 @@ void training_acknowledged(struct simulation *simulation, struct agent *agent, s
         training_end(simulation, agent, training, OUTCOME_STOPPED, false);
         return;
     }
+    if (message->until > training->until && training->state == UPLOADS)
+        simulation_violate(simulation, "trial %lld was let go on when it had given up its slot",
+                           (long long)training->trial);
     if (message->until > training->until)
         training->until = message->until;
-    if (training->state != TRAINS && training->resource < training->until)
-        next_epoch(simulation, agent, training); /* also when it was uploading already: no pause */
+    if (training->state == AWAITS && training->resource < training->until)
+        next_epoch(simulation, agent, training);
     else if (training->state == AWAITS && training->acknowledged == training->sequence)
         upload(simulation, agent, training, OUTCOME_PAUSED);
 }

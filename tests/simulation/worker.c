@@ -48,12 +48,28 @@ static void say_hello(struct simulation *simulation, struct agent *agent)
     agent_say(simulation, agent, &message);
 }
 
+/* Nothing runs there, nor was anything assigned to it while it was about to be free. */
 static bool slot_is_free(const struct agent *agent, int slot)
 {
     for (int i = 0; i < agent->training_count; i++)
-        if (agent->trainings[i]->slot == slot && agent->trainings[i]->state != HAS_ENDED)
+        if (agent->trainings[i]->slot == slot &&
+            (training_needs_slot(agent->trainings[i]) || agent->trainings[i]->state == QUEUES))
             return false;
     return true;
+}
+
+static void begin_queued(struct simulation *simulation, const struct agent *agent, int slot)
+{
+    struct training *next = NULL;
+    for (int i = 0; i < agent->training_count; i++) {
+        struct training *training = agent->trainings[i];
+        if (training->slot == slot && training_needs_slot(training))
+            return;
+        if (training->slot == slot && training->state == QUEUES && !next)
+            next = training;
+    }
+    if (next)
+        training_begin(simulation, agent, next);
 }
 
 static void say_heartbeat(struct simulation *simulation, struct agent *agent)
@@ -143,6 +159,8 @@ void agent_leave(struct simulation *simulation, struct agent *agent)
 
 void agent_tidy(struct simulation *simulation, struct agent *agent)
 {
+    for (int slot = 0; slot < agent->slots; slot++)
+        begin_queued(simulation, agent, slot);
     for (int i = 0; i < agent->training_count;) {
         struct training *training = agent->trainings[i];
         if (training->state != HAS_ENDED || training->acknowledged < training->sequence) {
@@ -172,9 +190,10 @@ static void take_assign(struct simulation *simulation, struct agent *agent, cons
         for (int j = 0; j < agent->training_count; j++)
             known |= agent->trainings[j]->trial == assignment->trial &&
                      agent->trainings[j]->attempt == assignment->attempt;
-        if (!known && slot_is_free(agent, (int)message->slot))
-            training_start(simulation, agent, assignment, (int)message->slot);
+        if (!known)
+            training_add(simulation, agent, assignment, (int)message->slot);
     }
+    agent_tidy(simulation, agent);
 }
 
 static void take_acknowledge(struct simulation *simulation, struct agent *agent,

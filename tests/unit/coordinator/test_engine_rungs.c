@@ -40,7 +40,6 @@ static void pause_at_first_rung(struct engine_fixture *f, peer_number peer, int6
     expect_acknowledge(f, 1, ACTION_CONTINUE, 1);
     say_ended(f, peer, trial, 1, 2, OUTCOME_PAUSED, 1, checkpoint);
     expect_trial(f, trial, TRIAL_PAUSED, REASON_NONE);
-    say_ready(f, peer, 0);
 }
 
 static void test_halving_promotes_the_best_from_its_checkpoint(void **state)
@@ -51,16 +50,53 @@ static void test_halving_promotes_the_best_from_its_checkpoint(void **state)
     expect_assign(f, 1, 1, 0, 1);
     pause_at_first_rung(f, 1, 1, 0.5, 'a');
     pause_at_first_rung(f, 1, 2, 0.9, 'b');
-    say_report(f, 1, 3, 1, 1, 1, 0.7); /* the rung is complete: 2 goes on, 1 and 3 are out */
-    expect_trial(f, 2, TRIAL_WAITING, REASON_NONE);
+    say_report(f, 1, 3, 1, 1, 1, 0.7); /* the rung is complete: 2 goes on in this slot, 1 and 3 are out */
     expect_trial(f, 1, TRIAL_STOPPED, REASON_PRUNED);
     expect_acknowledge(f, 1, ACTION_STOP, 1);
+    expect_assign(f, 2, 2, 1, 3);
+    assert_int_equal(sent(f, MESSAGE_ASSIGN)->trials[0].checkpoint[0], 'b');
     assert_int_equal(f->effects.unneeded_count, 0); /* 1 is the best that has ended yet */
     say_ended(f, 1, 3, 1, 2, OUTCOME_STOPPED, 1, 0);
     expect_trial(f, 3, TRIAL_STOPPED, REASON_PRUNED);
+}
+
+static void test_a_pause_frees_the_slot_with_its_answer(void **state)
+{
+    struct engine_fixture *f = *state;
+    begin(f, STOPPING_SUCCESSIVE_HALVING);
+    attach(f, 1);
+    say_report(f, 1, 1, 1, 1, 1, 0.5);
+    expect_acknowledge(f, 1, ACTION_CONTINUE, 1);
+    expect_assign(f, 2, 1, 0, 1);
+    assert_int_equal(f->effects.messages[0].message.type, MESSAGE_ACKNOWLEDGE); /* in this order */
+    expect_trial(f, 1, TRIAL_RUNNING, REASON_NONE); /* until its checkpoint is here */
+    /* Neither a report that is repeated nor the slot's own word for it gives it away again. */
+    say_report(f, 1, 1, 1, 1, 1, 0.5);
+    assert_int_equal(sent_count(f, MESSAGE_ASSIGN), 0);
     say_ready(f, 1, 0);
-    expect_assign(f, 2, 2, 1, 3);
-    assert_int_equal(sent(f, MESSAGE_ASSIGN)->trials[0].checkpoint[0], 'b');
+    assert_int_equal(sent_count(f, MESSAGE_ASSIGN), 0);
+    say_heartbeat(f, 1, (int64_t[]){1, 1, 2, 1, 0}, -1);
+    assert_int_equal(sent_count(f, MESSAGE_ASSIGN), 0);
+    /* A worker that does not know of the new one is told again. */
+    say_heartbeat(f, 1, (int64_t[]){1, 1, 0}, -1);
+    expect_assign(f, 2, 1, 0, 1);
+    say_ended(f, 1, 1, 1, 2, OUTCOME_PAUSED, 1, 'a');
+    expect_trial(f, 1, TRIAL_PAUSED, REASON_NONE);
+    assert_int_equal(sent_count(f, MESSAGE_ASSIGN), 0);
+}
+
+static void test_a_worker_that_dies_while_it_uploads_loses_that_trial_too(void **state)
+{
+    struct engine_fixture *f = *state;
+    begin(f, STOPPING_SUCCESSIVE_HALVING);
+    attach(f, 1);
+    say_report(f, 1, 1, 1, 1, 1, 0.5);
+    expect_assign(f, 2, 1, 0, 1);
+    pass_seconds(f, 30);
+    expect_trial(f, 1, TRIAL_WAITING, REASON_NONE);
+    expect_trial(f, 2, TRIAL_WAITING, REASON_NONE);
+    attach(f, 2);
+    expect_assign(f, 1, 2, 0, 1);
 }
 
 static void test_the_last_at_a_rung_goes_on_without_a_pause(void **state)
@@ -78,7 +114,7 @@ static void test_the_last_at_a_rung_goes_on_without_a_pause(void **state)
     expect_acknowledge(f, 3, ACTION_CONTINUE, 9);
 }
 
-static void test_a_trial_promoted_while_it_uploads_goes_on(void **state)
+static void test_a_trial_promoted_while_it_uploads_waits_for_that(void **state)
 {
     struct engine_fixture *f = *state;
     begin(f, STOPPING_SUCCESSIVE_HALVING);
@@ -89,13 +125,16 @@ static void test_a_trial_promoted_while_it_uploads_goes_on(void **state)
     expect_acknowledge(f, 1, ACTION_CONTINUE, 1);
     say_report(f, 2, 2, 1, 1, 1, 0.5);
     say_report(f, 3, 3, 1, 1, 1, 0.6);
-    bool raised = false;
     for (size_t i = 0; i < f->effects.message_count; i++)
-        raised |= f->effects.messages[i].peer == 1 && f->effects.messages[i].message.until == 3;
-    assert_true(raised);
-    say_ended(f, 1, 1, 1, 2, OUTCOME_PAUSED, 1, 'a'); /* the two messages crossed */
-    expect_trial(f, 1, TRIAL_WAITING, REASON_NONE);
-    say_ready(f, 1, 0);
+        assert_int_equal(f->effects.messages[i].message.until, 1); /* its runner is not there any more */
+    engine_fixture_restart(f);
+    assert_int_equal(f->effects.record_count, 0);
+    say_hello(f, 5, "w1", '1', (int64_t[]){1, 1, 0});
+    say_report(f, 5, 1, 1, 1, 1, 0.9);
+    expect_acknowledge(f, 1, ACTION_CONTINUE, 1);
+    say_ready(f, 5, 0);
+    assert_int_equal(sent_count(f, MESSAGE_ASSIGN), 0);
+    say_ended(f, 5, 1, 1, 2, OUTCOME_PAUSED, 1, 'a');
     expect_assign(f, 1, 2, 1, 3);
 }
 
@@ -109,14 +148,16 @@ static void test_answers_at_a_rung_survive_a_restart(void **state)
     pause_at_first_rung(f, 1, 2, 0.9, 'b');
     say_report(f, 1, 3, 1, 1, 1, 0.7);
     expect_acknowledge(f, 1, ACTION_STOP, 1);
+    expect_assign(f, 2, 2, 1, 3);
     engine_fixture_restart(f);
     assert_int_equal(f->effects.record_count, 0);
-    say_hello(f, 5, "w1", '1', third);
+    say_hello(f, 5, "w1", '1', third); /* it never got that assign */
+    expect_trial(f, 2, TRIAL_WAITING, REASON_NONE);
     say_report(f, 5, 3, 1, 1, 1, 0.7);
     expect_acknowledge(f, 1, ACTION_STOP, 1);
     say_ended(f, 5, 3, 1, 2, OUTCOME_STOPPED, 1, 0);
     say_ready(f, 5, 0);
-    expect_assign(f, 2, 2, 1, 3);
+    expect_assign(f, 2, 3, 1, 3);
 }
 
 static void test_a_retried_trial_enters_its_rung_once(void **state)
@@ -125,8 +166,8 @@ static void test_a_retried_trial_enters_its_rung_once(void **state)
     begin(f, STOPPING_SUCCESSIVE_HALVING);
     attach(f, 1);
     say_report(f, 1, 1, 1, 1, 1, 0.5);
-    say_ended(f, 1, 1, 1, 2, OUTCOME_CRASHED, 1, 0);
-    say_ready(f, 1, 0);
+    say_ended(f, 1, 1, 1, 2, OUTCOME_CRASHED, 1, 0); /* its checkpoint could not be sent */
+    say_ready(f, 1, 1);
     expect_assign(f, 1, 2, 0, 1);
     say_report(f, 1, 1, 2, 1, 1, 0.8);
     expect_acknowledge(f, 1, ACTION_CONTINUE, 1);
@@ -168,11 +209,11 @@ static void test_diverging_does_not_depend_on_when_it_is_heard(void **state)
         say_heartbeat(f, 1, (int64_t[]){1, 1, 0}, -1);
     }
     expect_trial(f, 2, TRIAL_WAITING, REASON_NONE);
-    pause_at_first_rung(f, 1, 1, 0.5, 'a');
+    say_report(f, 1, 1, 1, 1, 1, 0.5);
     expect_assign(f, 2, 2, 0, 1);
-    pass_seconds(f, 20);
     attach(f, 3);
-    say_report(f, 3, 3, 1, 1, 1, 0.6); /* the rung is complete */
+    expect_assign(f, 3, 2, 0, 1);
+    say_report(f, 3, 3, 2, 1, 1, 0.6); /* the rung is complete */
     expect_trial(f, 2, TRIAL_RUNNING, REASON_NONE);
     say_report(f, 1, 2, 2, 1, 1, NAN);
     say_ended(f, 1, 2, 2, 2, OUTCOME_DIVERGED, 1, 0);
@@ -186,13 +227,9 @@ static void test_asha_promotes_when_a_slot_is_free(void **state)
     begin(f, STOPPING_ASHA_PROMOTION);
     attach(f, 1);
     pause_at_first_rung(f, 1, 1, 0.9, 'a');
-    expect_assign(f, 2, 1, 0, 1);
     pause_at_first_rung(f, 1, 2, 0.5, 'b');
-    expect_assign(f, 3, 1, 0, 1);
     say_report(f, 1, 3, 1, 1, 1, 0.6); /* three entries: the best one may go on */
     expect_acknowledge(f, 1, ACTION_CONTINUE, 1);
-    say_ended(f, 1, 3, 1, 2, OUTCOME_PAUSED, 1, 'c');
-    say_ready(f, 1, 0);
     expect_assign(f, 1, 2, 1, 3);
 }
 
@@ -216,9 +253,8 @@ static void test_asha_takes_the_best_to_the_top_in_the_end(void **state)
     attach(f, 1);
     pause_at_first_rung(f, 1, 1, 0.9, 'a');
     say_report(f, 1, 2, 1, 1, 1, 0.5);
-    say_ended(f, 1, 2, 1, 2, OUTCOME_PAUSED, 1, 'b');
-    say_ready(f, 1, 0);
     expect_assign(f, 1, 2, 1, 3);
+    say_ended(f, 1, 2, 1, 2, OUTCOME_PAUSED, 1, 'b');
     say_report(f, 1, 1, 2, 1, 2, 0.9);
     say_report(f, 1, 1, 2, 2, 3, 0.9);
     expect_acknowledge(f, 2, ACTION_CONTINUE, 9);
@@ -288,7 +324,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_halving_promotes_the_best_from_its_checkpoint),
         TEST(test_the_last_at_a_rung_goes_on_without_a_pause),
-        TEST(test_a_trial_promoted_while_it_uploads_goes_on),
+        TEST(test_a_pause_frees_the_slot_with_its_answer),
+        TEST(test_a_worker_that_dies_while_it_uploads_loses_that_trial_too),
+        TEST(test_a_trial_promoted_while_it_uploads_waits_for_that),
         TEST(test_answers_at_a_rung_survive_a_restart),
         TEST(test_a_retried_trial_enters_its_rung_once),
         TEST(test_a_trial_handed_back_at_its_rung_is_paused),
