@@ -2,6 +2,7 @@
 #include "worker/training/data.h"
 
 #include "base/text.h"
+#include "worker/training/data_columns.h"
 #include "worker/training/data_features.h"
 #include "worker/training/data_file.h"
 #include "worker/training/data_split.h"
@@ -133,30 +134,50 @@ static int fit_values(struct dataset *dataset, const struct target *target, cons
                      dataset->target_sd);
 }
 
+static int no_memory(const struct table *table, struct error *err)
+{
+    return error_set(err, ERROR_MEMORY, "%s: no memory for its features", table->label);
+}
+
+static int fill_labels(struct dataset *dataset, enum split split, const int64_t *rows,
+                       const struct target *target, const struct table *table, struct error *err)
+{
+    int32_t *label = malloc((size_t)dataset->rows[split] * sizeof *label);
+    dataset->label[split] = label;
+    for (int64_t i = 0; i < dataset->rows[split] && label; i++)
+        label[i] = target->label[rows[i]];
+    return label ? 0 : no_memory(table, err);
+}
+
+static int fill_values(struct dataset *dataset, enum split split, const int64_t *rows,
+                       const struct target *target, const struct table *table, struct error *err)
+{
+    double mean = dataset->target_mean, sd = dataset->target_sd;
+    float *y = malloc((size_t)dataset->rows[split] * sizeof *y);
+    dataset->y[split] = y;
+    for (int64_t i = 0; i < dataset->rows[split] && y; i++) {
+        y[i] = (float)((target->value[rows[i]] - mean) / sd);
+        if (!isfinite(y[i]))
+            return column_refuse_far(table, target->column, rows[i], mean, sd, err);
+    }
+    return y ? 0 : no_memory(table, err);
+}
+
 /* Features and targets of one part. */
 static int fill_split(struct dataset *dataset, enum split split, const int64_t *rows,
-                      const struct features *features, const struct target *target, const struct table *table)
+                      const struct features *features, const struct target *target, const struct table *table,
+                      struct error *err)
 {
-    size_t count = (size_t)dataset->rows[split];
-    if (count == 0)
+    if (dataset->rows[split] == 0)
         return 0;
-    float *x = calloc(count, (size_t)features->count * sizeof *x);
+    float *x = calloc((size_t)dataset->rows[split], (size_t)features->count * sizeof *x);
     dataset->x[split] = x;
     if (!x)
+        return no_memory(table, err);
+    if (features_fill(features, table, rows, dataset->rows[split], x, err) < 0)
         return -1;
-    features_fill(features, table, rows, dataset->rows[split], x);
-    if (dataset->task == TASK_CLASSIFICATION) {
-        int32_t *label = malloc(count * sizeof *label);
-        for (size_t i = 0; i < count && label; i++)
-            label[i] = target->label[rows[i]];
-        dataset->label[split] = label;
-        return label ? 0 : -1;
-    }
-    float *y = malloc(count * sizeof *y);
-    for (size_t i = 0; i < count && y; i++)
-        y[i] = (float)((target->value[rows[i]] - dataset->target_mean) / dataset->target_sd);
-    dataset->y[split] = y;
-    return y ? 0 : -1;
+    return dataset->task == TASK_CLASSIFICATION ? fill_labels(dataset, split, rows, target, table, err)
+                                                : fill_values(dataset, split, rows, target, table, err);
 }
 
 /* NULL without memory: a model must never be saved with half of it. */
@@ -193,12 +214,13 @@ static int build(struct dataset *dataset, struct table *table, const struct targ
     dataset->features = features.count;
     int failed = 0;
     for (int split = 0; split < SPLIT_COUNT && !failed; split++)
-        failed = fill_split(dataset, (enum split)split, rows[split], &features, target, table);
-    if (!failed)
+        failed = fill_split(dataset, (enum split)split, rows[split], &features, target, table, err);
+    if (!failed) {
         dataset->preprocessing = describe(dataset, &features, target, table);
-    failed = failed || !dataset->preprocessing;
+        failed = dataset->preprocessing ? 0 : no_memory(table, err);
+    }
     features_release(&features);
-    return failed ? error_set(err, ERROR_MEMORY, "%s: no memory for its features", table->label) : 0;
+    return failed;
 }
 
 /* Splits by the whole table first, so that the refit's test rows are those of the search. */

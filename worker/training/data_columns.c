@@ -146,6 +146,18 @@ int misfits_report(const struct misfits *misfits, const struct table *table, str
     return -1;
 }
 
+int column_refuse_far(const struct table *table, int64_t c, int64_t row, double mean, double sd,
+                      struct error *err)
+{
+    const struct column *column = &table->columns[c];
+    int64_t at = table->first + row;
+    return error_set(
+        err, ERROR_USAGE,
+        "%s:%lld:%lld: found %g, too far from the training rows (column \"%.*s\", mean %g, sd %g)",
+        table->label, (long long)table->line[at], (long long)c + 1, column->number[at], SHOWN_BYTES,
+        column->name, mean, sd);
+}
+
 void note_add(json_t *notes, const char *format, ...)
 {
     char text[400];

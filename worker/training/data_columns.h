@@ -37,6 +37,11 @@ void misfits_add_labels(struct misfits *misfits, const struct table *table, int6
 /* 0 when there are none; else -1 with all of them in err (ERROR_USAGE). */
 int misfits_report(const struct misfits *misfits, const struct table *table, struct error *err);
 
+/* -1 with ERROR_USAGE: the number in that row of data is none in float32 once standardised by the training
+ * rows. */
+int column_refuse_far(const struct table *table, int64_t c, int64_t row, double mean, double sd,
+                      struct error *err);
+
 /* Adds one printf-formatted note to `notes` (NULL: nothing), repaired to valid UTF-8. */
 void note_add(json_t *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

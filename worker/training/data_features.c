@@ -239,8 +239,8 @@ static void fill_feature(const struct feature *feature, const struct table *tabl
     }
 }
 
-void features_fill(const struct features *features, const struct table *table, const int64_t *rows,
-                   int64_t count, float *x)
+int features_fill(const struct features *features, const struct table *table, const int64_t *rows,
+                  int64_t count, float *x, struct error *err)
 {
     enum { BLOCK = 64 }; /* rows: columns are read and rows are written, so both stay in the cache */
     int64_t stride = features->count;
@@ -249,6 +249,13 @@ void features_fill(const struct features *features, const struct table *table, c
         for (int64_t f = 0; f < features->count; f++)
             fill_feature(&features->feature[f], table, rows + from, block, x + from * stride + f, stride);
     }
+    for (int64_t i = 0; i < count * stride; i++)
+        if (!isfinite(x[i])) {
+            const struct feature *feature = &features->feature[i % stride];
+            return column_refuse_far(table, feature->column, rows[i / stride], feature->mean, feature->sd,
+                                     err);
+        }
+    return 0;
 }
 
 static json_t *feature_to_json(const struct feature *feature, const struct column *column)

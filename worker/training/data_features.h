@@ -29,9 +29,10 @@ struct features {
 int features_fit(struct features *features, struct table *table, int64_t target, const int64_t *train,
                  int64_t train_rows, json_t *notes, struct error *err);
 void features_release(struct features *features);
-/* x (rows, count) of the given rows of data. */
-void features_fill(const struct features *features, const struct table *table, const int64_t *rows,
-                   int64_t count, float *x);
+/* x (rows, count) of the given rows of data. ERROR_USAGE names a value too large for float32 once
+ * standardised. */
+int features_fill(const struct features *features, const struct table *table, const int64_t *rows,
+                  int64_t count, float *x, struct error *err);
 /* Array of {"name", "mean", "sd"} and {"name", "category"}, one a feature. New reference, NULL
  * without memory. */
 json_t *features_to_json(const struct features *features, const struct table *table);

@@ -193,6 +193,61 @@ static void useless_columns_are_dropped_with_a_note(void **state)
     refused("c,label\n1,x\n1,y\n1,x\n1,y\n1,x\n1,y\n", "\"label\"", "", "no column is left");
 }
 
+static bool all_finite(const float *x, int64_t count)
+{
+    for (int64_t i = 0; x && i < count; i++)
+        if (!isfinite(x[i]))
+            return false;
+    return true;
+}
+
+/* One value far from all others, in any row: what it cannot be standardised to is refused, and named if the
+ * training rows do not have it, never passed on as an infinity. */
+static void check_far_value(const char *far, bool in_target, const char *message)
+{
+    int refusals = 0, loads = 0;
+    for (int row = 0; row < 40; row++) {
+        char text[2000], line[20];
+        int size = snprintf(text, sizeof text, "a,y\n");
+        for (int i = 0; i < 40; i++) {
+            const char *value = i == row ? far : i % 3 ? "1.5" : "2.5";
+            size += snprintf(text + size, sizeof text - (size_t)size,
+                             in_target ? "%1$d,%2$s\n" : "%2$s,%1$d.5\n", i, value);
+        }
+        write_bytes(text, (size_t)size);
+        snprintf(line, sizeof line, ":%d:%d: ", row + 2, in_target ? 2 : 1);
+        struct dataset dataset;
+        struct error err = {0};
+        json_t *options = options_of("\"y\"", "");
+        if (dataset_load(&dataset, options, NULL, FIXTURE_SEED, &err) == 0) {
+            for (int split = 0; split < SPLIT_COUNT; split++) {
+                assert_true(all_finite(dataset.x[split], dataset.rows[split] * dataset.features));
+                assert_true(all_finite(dataset.y[split], dataset.rows[split]));
+            }
+            dataset_release(&dataset);
+            loads++;
+        } else {
+            assert_int_equal(err.code, ERROR_USAGE);
+            bool named = strstr(err.message, line) && strstr(err.message, message);
+            if (!named && !strstr(err.message, "standardise"))
+                fail_msg("row %d: %s", row, err.message);
+            refusals += named;
+        }
+        json_decref(options);
+        unlink(fixture_path);
+    }
+    assert_int_equal(refusals, 16); /* validation and test rows */
+    assert_int_equal(loads, strstr(far, "e300") ? 0 : 24);
+}
+
+static void far_values_never_become_infinite(void **state)
+{
+    (void)state;
+    check_far_value("1e60", false, "found 1e+60, too far from the training rows (column \"a\", mean ");
+    check_far_value("-1e300", false, "found -1e+300, too far");
+    check_far_value("1e60", true, "found 1e+60, too far from the training rows (column \"y\", mean ");
+}
+
 static void targets_are_found(void **state)
 {
     (void)state;
@@ -270,6 +325,7 @@ int main(void)
         cmocka_unit_test(codes_are_texts),
         cmocka_unit_test(an_unseen_category_is_all_zeros),
         cmocka_unit_test(useless_columns_are_dropped_with_a_note),
+        cmocka_unit_test(far_values_never_become_infinite),
         cmocka_unit_test(targets_are_found),
         cmocka_unit_test(classes_are_sorted_by_value_or_text),
         cmocka_unit_test(the_task_follows_the_target),
