@@ -1,5 +1,5 @@
-/* SHA-256 in pieces, by nettle, which uses the processor's SHA instructions where there are any. Whole files and
- * blocks: sha256_file and sha256_bytes in base/files.h. No allocation; one thread at a time. */
+/* SHA-256 in pieces, by nettle, which uses the processor's SHA instructions where there are any. Whole files
+ * and blocks: sha256_file and sha256_bytes in base/files.h. No allocation; one thread at a time. */
 #ifndef RUNG_BASE_SHA256_H
 #define RUNG_BASE_SHA256_H
 
