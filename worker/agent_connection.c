@@ -128,7 +128,13 @@ static void leave_step(struct agent *agent)
     double passed = agent->stop_ns ? (double)(agent->now_ns - agent->stop_ns) / NS_PER_SECOND : 0;
     bool rests = agent->resting && agent->stop_level == 0;
     if (rests) {
-        /* What is not acknowledged yet will be when the coordinator is back. */
+        /* What is not acknowledged yet will be when the coordinator is back. One that is there, but does not
+         * say again that it goes, is another than said so. */
+        if (agent->welcomed &&
+            agent->now_ns - agent->rest_ns > REST_HEARTBEATS * agent->heartbeat_interval_ns) {
+            agent->welcomed = false;
+            agent->hello_ns = 0;
+        }
         if (passed >= STOP_KILL_SHARE * agent->stop_seconds) {
             end_the_slow(agent);
         }

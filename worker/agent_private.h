@@ -33,6 +33,7 @@
 #define STOP_SECONDS 25      /* unless the settings say otherwise */
 #define STOP_KILL_SHARE 0.88 /* of it; runners that have not come to an epoch's end by then are ended */
 #define HELLO_REPEAT_NS (2 * NS_PER_SECOND)
+#define REST_HEARTBEATS 5           /* a coordinator that goes away says so again after each */
 #define AGENT_WAKE_EVENT UINT64_MAX /* epoll data of wake_fd */
 #define EARLY_DEATHS_LIMIT 3        /* runners that die before they are ready, in a row on one slot */
 
@@ -140,6 +141,7 @@ struct agent {
     bool draining;     /* take no more */
     bool interrupting; /* hand back what runs */
     bool resting;      /* then do not leave, but wait for the coordinator's return */
+    int64_t rest_ns;   /* when it was told so last */
     int64_t stop_ns;   /* when interrupting began, or the draining had only answers to wait for; 0: not yet */
     bool finished;
     int result; /* of agent_run: 0, 1, -1 with `failure` */

@@ -172,6 +172,7 @@ static void take_drain(struct agent *agent, const struct message *message)
                  message->reason ? message->reason : "");
     }
     agent->resting = message->wait;
+    agent->rest_ns = agent->now_ns;
     agent->draining = true;
     if (message->now) {
         agent_interrupt(agent);

@@ -158,8 +158,8 @@ static void check_entries(struct simulation *simulation, const struct trial_reco
 
 static void check_trials(struct simulation *simulation)
 {
-    int64_t best = 0;
-    for (int64_t number = 1; number <= simulation->trials; number++) {
+    int64_t best = 0, last = simulation->store.trials;
+    for (int64_t number = 1; number <= last; number++) {
         const struct trial_record *trial = stored_trial(simulation, number);
         if (!trial || !trial_state_is_end(trial->state)) {
             simulation_violate(simulation, "trial %lld has not ended", (long long)number);
@@ -173,7 +173,7 @@ static void check_trials(struct simulation *simulation)
             (!best || sign * trial->objective > sign * stored_trial(simulation, best)->objective))
             best = number;
     }
-    for (int64_t number = 1; number <= simulation->trials; number++) {
+    for (int64_t number = 1; number <= last; number++) {
         const struct trial_record *trial = stored_trial(simulation, number);
         if (*trial->checkpoint && (number != best || !blob_exists(simulation, trial->checkpoint)))
             simulation_violate(simulation, "the checkpoint of trial %lld is kept or named without need",
@@ -202,14 +202,53 @@ static void check_final(struct simulation *simulation)
         simulation_violate(simulation, "the refit's result is not what it said");
 }
 
+/* In a calm run nothing is left behind: each blob is named by a trial. (Elsewhere the next start of a
+ * coordinator removes what a dead worker left.) */
+static void check_blobs(struct simulation *simulation)
+{
+    const struct trial_record *refit = stored_trial(simulation, 0);
+    size_t unnamed;
+    free(blobs_unnamed(simulation, &unnamed));
+    if (simulation->calm && unnamed > 0)
+        simulation_violate(simulation, "%zu blobs are kept without need", unnamed);
+    if (refit && *refit->checkpoint && !blob_exists(simulation, refit->checkpoint))
+        simulation_violate(simulation, "the model of the refit is gone");
+    if (refit && refit->state == TRIAL_COMPLETED && !*refit->checkpoint)
+        simulation_violate(simulation, "the refit has no model");
+}
+
+/* Stopped: nothing is left to do, and only `stop --now` goes without the refit. */
+static void check_stopped(struct simulation *simulation)
+{
+    const struct record *sweep = store_row(simulation, RECORD_SWEEP, 0, 0, 0);
+    const struct trial_record *refit = stored_trial(simulation, 0);
+    bool any = false;
+    for (int64_t number = 1; number <= simulation->store.trials; number++)
+        any |= stored_trial(simulation, number)->has_objective;
+    if (sweep->sweep.state != SWEEP_STOPPED || !sweep->sweep.ended_ms)
+        simulation_violate(simulation, "the sweep is %s", sweep_state_name(sweep->sweep.state));
+    if (refit && !trial_state_is_end(refit->state))
+        simulation_violate(simulation, "the refit has not ended");
+    if (!simulation->stop_now && simulation->settings.final && any && !refit)
+        simulation_violate(simulation, "no refit of the winner");
+    check_trials(simulation);
+    check_blobs(simulation);
+}
+
 void check_end(struct simulation *simulation)
 {
+    if (simulation->stop_at &&
+        store_row(simulation, RECORD_SWEEP, 0, 0, 0)->sweep.state != SWEEP_FINISHED) { /* else: too late */
+        check_stopped(simulation);
+        return;
+    }
     if (simulation->store.trials != simulation->trials)
         simulation_violate(simulation, "%lld trials instead of %lld", (long long)simulation->store.trials,
                            (long long)simulation->trials);
     check_trials(simulation);
     check_final(simulation);
-    for (int fault = 0; fault < FAULT_COUNT && !simulation->calm; fault++)
+    check_blobs(simulation);
+    for (int fault = 0; fault < FAULT_COUNT && !simulation->calm && !simulation->stop_at; fault++)
         if (simulation->fired[fault] < FAULTS_OF_A_KIND)
             simulation_violate(simulation, "only %d times: %s", simulation->fired[fault],
                                fault_name((enum fault)fault));

@@ -1,4 +1,5 @@
-/* simulate [--seed N] [--seeds N] [--first N] [--verbose]: calm and faulty runs from seeds, compared.
+/* simulate [--seed N] [--seeds N] [--first N] [--verbose]: calm and faulty runs from seeds, compared; and one
+ * that is stopped.
  * Ends with 1, naming the seed, when anything does not hold. */
 #include "simulation.h"
 
@@ -34,7 +35,11 @@ static bool report_violation(const struct simulation *simulation)
 {
     if (*simulation->violation)
         printf("seed %llu (%s%s): %s\n", (unsigned long long)simulation->seed,
-               scheme_names[simulation->scheme], simulation->calm ? ", calm" : "", simulation->violation);
+               scheme_names[simulation->scheme],
+               simulation->calm      ? ", calm"
+               : simulation->stop_at ? ", stopped"
+                                     : "",
+               simulation->violation);
     return !*simulation->violation;
 }
 
@@ -74,6 +79,19 @@ static bool run_faulty(uint64_t seed, bool verbose, int64_t points, const char *
     return passed;
 }
 
+/* The same sweep, which somebody stops; there is no calm run to compare it with. */
+static bool run_stopped(uint64_t seed, bool verbose, int64_t points)
+{
+    struct simulation simulation;
+    simulation_init(&simulation, seed, false, points);
+    simulation_plan_stop(&simulation);
+    simulation.verbose = verbose;
+    simulation_run(&simulation);
+    bool passed = report_violation(&simulation);
+    simulation_release(&simulation);
+    return passed;
+}
+
 static bool run_seed(uint64_t seed, bool verbose, struct totals *totals)
 {
     struct simulation calm;
@@ -93,7 +111,7 @@ static bool run_seed(uint64_t seed, bool verbose, struct totals *totals)
         }
     }
     free(board);
-    return passed;
+    return passed && run_stopped(seed, verbose, points);
 }
 
 static void totals_print(const struct totals *totals, uint64_t seeds, double seconds)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEFTOVERS_NS (24 * SECOND) /* four leases, as in the real server */
+
 static void turn_schedule(struct simulation *simulation, int64_t time_ns)
 {
     struct world_server *server = &simulation->server;
@@ -113,6 +115,34 @@ static void commit(struct simulation *simulation)
     }
 }
 
+/* As the real server does it: what nobody named when it started goes at once when no attempt runs, else when
+ * whoever was about to name it must have done so, or at the end. */
+static void leftovers_remove(struct simulation *simulation)
+{
+    struct world_server *server = &simulation->server;
+    if (server->leftover_count == 0 ||
+        (simulation->now_ns < server->leftovers_due_ns && !engine_has_ended(server->engine)))
+        return;
+    size_t count;
+    uint64_t *unnamed = blobs_unnamed(simulation, &count);
+    for (size_t i = 0; i < server->leftover_count; i++)
+        for (size_t j = 0; j < count; j++)
+            if (server->leftovers[i] && unnamed[j] == server->leftovers[i])
+                engine_table_remove(&simulation->store.blobs, unnamed[j]);
+    free(unnamed);
+    server->leftover_count = 0;
+}
+
+static void leftovers_find(struct simulation *simulation)
+{
+    struct world_server *server = &simulation->server;
+    free(server->leftovers);
+    server->leftovers = blobs_unnamed(simulation, &server->leftover_count);
+    server->leftovers_due_ns =
+        engine_is_quiet(server->engine) ? simulation->now_ns : simulation->now_ns + LEFTOVERS_NS;
+    leftovers_remove(simulation);
+}
+
 void server_start(struct simulation *simulation)
 {
     struct world_server *server = &simulation->server;
@@ -140,6 +170,8 @@ void server_start(struct simulation *simulation)
     simulation->proposed = counts.proposed;
     server->up = true;
     commit(simulation);
+    if (server->up)
+        leftovers_find(simulation);
 }
 
 void server_deliver(struct simulation *simulation, const struct happening *happening)
@@ -223,10 +255,25 @@ void server_resume(struct simulation *simulation)
                         &(struct happening){.time_ns = simulation->now_ns + SECOND, .type = HAPPENS_RESUME});
 }
 
+void server_stop(struct simulation *simulation)
+{
+    struct world_server *server = &simulation->server;
+    const struct record *sweep = store_row(simulation, RECORD_SWEEP, 0, 0, 0);
+    if (sweep->sweep.state != SWEEP_RUNNING && sweep->sweep.state != SWEEP_PAUSED)
+        return;
+    if (server->up) {
+        server->command_due = MESSAGE_STOP;
+        turn_schedule(simulation, simulation->now_ns);
+    }
+    simulation_schedule(simulation,
+                        &(struct happening){.time_ns = simulation->now_ns + SECOND, .type = HAPPENS_STOP});
+}
+
 static void command_give(struct simulation *simulation)
 {
     struct message message;
     message_init(&message, simulation->server.command_due);
+    message.now = simulation->stop_now;
     handle(simulation, &(struct event){.type = EVENT_MESSAGE, .peer = 1ULL << 60, .message = &message});
     simulation->server.command_due = 0;
 }
@@ -270,6 +317,8 @@ void server_turn(struct simulation *simulation)
     handle(simulation, &(struct event){.type = EVENT_TICK});
     if (!*simulation->violation)
         commit(simulation);
+    if (server->up && !server->commit_pending)
+        leftovers_remove(simulation);
     if (server->up && !*simulation->violation)
         server_leaves(simulation);
 }

@@ -197,6 +197,10 @@ static void faults_fall_due(struct simulation *simulation)
         }
     }
     faults_strike(simulation);
+    if (simulation->stop_at && !simulation->stop_asked && simulation->store.points >= simulation->stop_at) {
+        simulation->stop_asked = true;
+        server_stop(simulation);
+    }
 }
 
 static bool faults_are_over(const struct simulation *simulation)
@@ -243,6 +247,12 @@ void simulation_init(struct simulation *simulation, uint64_t seed, bool calm, in
     agents_init(simulation);
 }
 
+void simulation_plan_stop(struct simulation *simulation)
+{
+    simulation->stop_at = simulation_between(simulation, 1, simulation->expected_points);
+    simulation->stop_now = simulation_below(simulation, 2);
+}
+
 static void happen(struct simulation *simulation, const struct happening *happening)
 {
     struct agent *agent = &simulation->agents[happening->worker];
@@ -285,6 +295,9 @@ static void happen(struct simulation *simulation, const struct happening *happen
         break;
     case HAPPENS_RESUME:
         server_resume(simulation);
+        break;
+    case HAPPENS_STOP:
+        server_stop(simulation);
         break;
     case HAPPENS_HEAL:
         agent->cut = false;
@@ -333,6 +346,7 @@ void simulation_release(struct simulation *simulation)
     for (size_t i = 0; i < simulation->server.inbox_count; i++)
         packet_release(simulation->server.inbox[i].packet);
     free(simulation->server.inbox);
+    free(simulation->server.leftovers);
     engine_destroy(simulation->server.engine);
     effects_release(&simulation->server.effects);
     for (int i = 0; i < simulation->agent_count; i++)

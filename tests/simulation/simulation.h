@@ -65,6 +65,7 @@ enum happening_type {
     HAPPENS_UPLOADED,
     HAPPENS_HEAL,
     HAPPENS_RESUME,
+    HAPPENS_STOP,
 };
 
 struct happening {
@@ -97,6 +98,8 @@ struct agent {
     int index;
     char name[24], session[SESSION_SIZE];
     bool alive, cut, welcomed, leaving, stays_away;
+    bool resting;    /* handed everything back, waits for an interrupted coordinator */
+    int64_t told_ns; /* when it was told so last */
     uint64_t process, connection;
     int slots;
     struct training **trainings;
@@ -112,7 +115,10 @@ struct world_server {
     struct happening *inbox;
     size_t inbox_count, inbox_capacity;
     bool turn_due, renew_due, commit_pending, leaving, interrupt_due;
-    enum message_type command_due; /* of the operator: MESSAGE_PAUSE, MESSAGE_RESUME, or 0 (hello): none */
+    enum message_type command_due; /* of the operator: MESSAGE_PAUSE, _RESUME, _STOP, or 0 (hello): none */
+    uint64_t *leftovers;           /* blobs that nobody named when it started */
+    size_t leftover_count;
+    int64_t leftovers_due_ns;
     int64_t turn_ns, busy_until_ns, leave_by_ns;
 };
 
@@ -158,6 +164,8 @@ struct simulation {
     int64_t link_ns[WORKER_LIMIT][2]; /* when the last packet of a direction arrives: links keep order */
 
     int64_t expected_points; /* of a calm run; 0: this is one */
+    int64_t stop_at;         /* points after which the operator stops the sweep; 0: never */
+    bool stop_now, stop_asked;
     int due[FAULT_COUNT], armed[FAULT_COUNT], fired[FAULT_COUNT];
     int64_t due_at[FAULT_COUNT]; /* points after which the next fault of a kind is due */
     struct table said; /* (trial, attempt, resource) that a worker reported; resource 0: outcome + 1 */
@@ -168,6 +176,8 @@ struct simulation {
 
 /* simulation.c */
 void simulation_init(struct simulation *simulation, uint64_t seed, bool calm, int64_t expected_points);
+/* The operator will stop this sweep, at any time. */
+void simulation_plan_stop(struct simulation *simulation);
 void simulation_run(struct simulation *simulation);
 void simulation_release(struct simulation *simulation);
 uint64_t simulation_random(struct simulation *simulation);
@@ -209,6 +219,8 @@ void store_release(struct simulation *simulation);
 void blob_put(struct simulation *simulation, const char *sha256);
 bool blob_exists(const struct simulation *simulation, const char *sha256);
 void blob_delete(struct simulation *simulation, const char *sha256);
+/* Keys of the blobs that no trial's row names; free() them. */
+uint64_t *blobs_unnamed(const struct simulation *simulation, size_t *count);
 
 /* server.c */
 void server_start(struct simulation *simulation);
@@ -217,6 +229,7 @@ void server_turn(struct simulation *simulation);
 void server_interrupt(struct simulation *simulation);
 void server_pause(struct simulation *simulation);
 void server_resume(struct simulation *simulation); /* again and again until it is stored */
+void server_stop(struct simulation *simulation);   /* likewise */
 
 /* worker.c */
 void agent_start(struct simulation *simulation, struct agent *agent);

@@ -303,8 +303,13 @@ static uint64_t blob_key(const char *sha256)
     return strtoull(digits, NULL, 16);
 }
 
+/* Whoever sends a blob names it soon: it is no leftover any more, should it have been one. */
 void blob_put(struct simulation *simulation, const char *sha256)
 {
+    struct world_server *server = &simulation->server;
+    for (size_t i = 0; i < server->leftover_count; i++)
+        if (server->leftovers[i] == blob_key(sha256))
+            server->leftovers[i] = 0;
     engine_table_put(&simulation->store.blobs, blob_key(sha256), simulation);
 }
 
@@ -316,4 +321,21 @@ bool blob_exists(const struct simulation *simulation, const char *sha256)
 void blob_delete(struct simulation *simulation, const char *sha256)
 {
     engine_table_remove(&simulation->store.blobs, blob_key(sha256));
+}
+
+uint64_t *blobs_unnamed(const struct simulation *simulation, size_t *count)
+{
+    const struct world_store *store = &simulation->store;
+    uint64_t *keys = calloc(store->blobs.count + 1, sizeof(*keys));
+    *count = 0;
+    for (size_t i = 0; i < store->blobs.capacity; i++) {
+        uint64_t key = store->blobs.entries[i].value ? store->blobs.entries[i].key : 0;
+        bool named = key == 0;
+        for (size_t row = 0; row < store->count && !named; row++)
+            named = store->all[row]->type == RECORD_TRIAL && *store->all[row]->trial.checkpoint &&
+                    blob_key(store->all[row]->trial.checkpoint) == key;
+        if (!named)
+            keys[(*count)++] = key;
+    }
+    return keys;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define TIMER_NS SECOND
+#define REST_NS (5 * SECOND)
 
 static uint64_t done_key(int64_t trial, int64_t attempt)
 {
@@ -78,7 +79,7 @@ static void say_heartbeat(struct simulation *simulation, struct agent *agent)
     message_init(&message, MESSAGE_HEARTBEAT);
     running_list(agent, &message);
     message.ready_slots = json_array();
-    for (int slot = 0; slot < agent->slots && !agent->leaving; slot++)
+    for (int slot = 0; slot < agent->slots && !agent->leaving && !agent->resting; slot++)
         if (slot_is_free(agent, slot))
             json_array_append_new(message.ready_slots, json_integer(slot));
     agent_say(simulation, agent, &message);
@@ -96,7 +97,7 @@ static void say_ready(struct simulation *simulation, struct agent *agent, int sl
 void agent_start(struct simulation *simulation, struct agent *agent)
 {
     agent->alive = true;
-    agent->leaving = agent->welcomed = agent->cut = false;
+    agent->leaving = agent->welcomed = agent->cut = agent->resting = false;
     agent->process++;
     agent->connection++;
     snprintf(agent->session, sizeof(agent->session), "%08x%08x", agent->index + 1, (unsigned)agent->process);
@@ -133,6 +134,8 @@ void agent_release(struct agent *agent)
 
 void agent_timer(struct simulation *simulation, struct agent *agent)
 {
+    if (agent->resting && simulation->now_ns - agent->told_ns > REST_NS)
+        agent->welcomed = false; /* it would have been told again */
     if (!agent->welcomed)
         say_hello(simulation, agent);
     else
@@ -182,7 +185,7 @@ void agent_tidy(struct simulation *simulation, struct agent *agent)
 
 static void take_assign(struct simulation *simulation, struct agent *agent, const struct message *message)
 {
-    if (agent->leaving || message->slot < 0 || message->slot >= agent->slots)
+    if (agent->leaving || agent->resting || message->slot < 0 || message->slot >= agent->slots)
         return;
     for (size_t i = 0; i < message->trial_count; i++) {
         const struct assignment *assignment = &message->trials[i];
@@ -206,7 +209,7 @@ static void take_acknowledge(struct simulation *simulation, struct agent *agent,
         bool had_ended = training->state == HAS_ENDED;
         int slot = training->slot;
         training_acknowledged(simulation, agent, training, message);
-        if (!had_ended && training->state == HAS_ENDED && !agent->leaving)
+        if (!had_ended && training->state == HAS_ENDED && !agent->leaving && !agent->resting)
             say_ready(simulation, agent, slot);
         break;
     }
@@ -215,10 +218,20 @@ static void take_acknowledge(struct simulation *simulation, struct agent *agent,
 
 static void take_drain(struct simulation *simulation, struct agent *agent, const struct message *message)
 {
-    if (strcmp(message->reason, "sweep finished") == 0)
+    if (strncmp(message->reason, "sweep ", strlen("sweep ")) == 0)
         agent->stays_away = true;
-    if (!agent->leaving)
+    if (message->wait) {
+        for (int i = 0; i < agent->training_count && !agent->resting; i++)
+            training_interrupt(simulation, agent, agent->trainings[i]);
+        agent->resting = true;
+        agent->told_ns = simulation->now_ns;
+        agent_tidy(simulation, agent);
+    } else if (!agent->leaving && message->now) {
         agent_leave(simulation, agent);
+    } else if (!agent->leaving) {
+        agent->leaving = true; /* nothing runs at the end of a sweep */
+        agent_tidy(simulation, agent);
+    }
 }
 
 void agent_receive(struct simulation *simulation, struct agent *agent, const struct message *message)
@@ -233,6 +246,7 @@ void agent_receive(struct simulation *simulation, struct agent *agent, const str
     switch (message->type) {
     case MESSAGE_WELCOME:
         agent->welcomed = true;
+        agent->resting = false;
         for (int slot = 0; slot < agent->slots && !agent->leaving; slot++)
             if (slot_is_free(agent, slot))
                 say_ready(simulation, agent, slot);

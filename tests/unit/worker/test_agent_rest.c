@@ -83,6 +83,23 @@ static void test_what_was_not_acknowledged_waits_too(void **state)
     coordinator_expect_only(coordinator, MESSAGE_READY);
 }
 
+/* It said that it goes, and then did not go (or somebody else had said so). */
+static void test_a_coordinator_that_stays_is_asked_again(void **state)
+{
+    struct fake_coordinator *coordinator = *state;
+    struct message message;
+    coordinator_start_worker(coordinator, "cpu:1", NULL);
+    coordinator_join(coordinator, 1);
+    drain_and_wait(coordinator);
+    coordinator_expect(coordinator, MESSAGE_HELLO, &message);
+    message_release(&message);
+    coordinator_welcome(coordinator);
+    coordinator_expect_only(coordinator, MESSAGE_READY);
+    coordinator_assign(coordinator, 0, 1, 1, QUICK, 0, 2, NULL);
+    coordinator_expect_reports(coordinator, 1, 1, 1, 2);
+    coordinator_expect_ended(coordinator, 1, 1, 3, OUTCOME_FINISHED, NULL);
+}
+
 static void test_a_waiting_worker_leaves_on_a_signal(void **state)
 {
     struct fake_coordinator *coordinator = *state;
@@ -139,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(test_a_worker_outlasts_an_interrupted_coordinator),
         STORY(test_what_was_not_acknowledged_waits_too),
+        STORY(test_a_coordinator_that_stays_is_asked_again),
         STORY(test_a_waiting_worker_leaves_on_a_signal),
         STORY(test_a_waiting_worker_leaves_when_nobody_returns),
         STORY(test_what_a_runner_printed_comes_with_the_end),
