@@ -184,6 +184,13 @@ static struct entry_key standing(const struct stopping *stopping, int64_t trial,
     return key;
 }
 
+static bool is_paused(const struct stopping *stopping, int64_t number)
+{
+    const struct stopping_trial *trial = &stopping->trials[number];
+    return !trial->stopped && !trial->ended && trial->entered < stopping->rung_count &&
+           trial->allowed < trial->entered;
+}
+
 struct comparison {
     const struct stopping *stopping;
     int rung;
@@ -221,16 +228,16 @@ static void decide_rung(const struct stopping *stopping, struct bracket *bracket
     bracket->settled = 0;
     for (int64_t i = 0; i < count; i++) {
         const struct stopping_trial *member = &stopping->trials[members[i]];
-        bool is_paused = trial_is_paused(member, stopping->rung_count);
+        bool paused = is_paused(stopping, members[i]);
         if (i >= winners) {
-            if (is_paused)
+            if (paused)
                 list_append(halving, members[i], LIST_PRUNE);
             continue;
         }
         halving->trials[members[i]].rung = (int16_t)(rung + 1);
         if (member->entered > rung + 1 || member->ended)
             bracket->settled++;
-        else if (is_paused)
+        else if (paused)
             list_append(halving, members[i], LIST_PROMOTE + rung);
     }
 }
@@ -256,8 +263,7 @@ static void halving_enter(struct stopping *stopping, int64_t trial, int rung, co
     if (halving->trials[trial].rung == rung && bracket->rung == rung) {
         bracket->settled++;
         queue_if_complete(stopping, bracket);
-    } else if (halving->trials[trial].rung < rung && bracket->rung >= rung &&
-               trial_is_paused(&stopping->trials[trial], stopping->rung_count)) {
+    } else if (halving->trials[trial].rung < rung && bracket->rung >= rung && is_paused(stopping, trial)) {
         /* It trained on although it had lost below. */
         list_append(halving, trial, LIST_PRUNE);
     }

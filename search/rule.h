@@ -49,9 +49,4 @@ extern const struct stopping_rule no_stopping_rule, asha_promotion_rule, asha_st
 int asha_create(struct stopping *stopping);
 int halving_create(struct stopping *stopping);
 
-static inline bool trial_is_paused(const struct stopping_trial *trial, int rung_count)
-{
-    return !trial->stopped && !trial->ended && trial->entered < rung_count && trial->allowed < trial->entered;
-}
-
 #endif

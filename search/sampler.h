@@ -19,11 +19,6 @@ struct sampler_methods {
 extern const struct sampler_methods random_sampler;
 extern const struct sampler_methods grid_sampler;
 
-/* By method name ("random", "grid"), or NULL. */
-const struct sampler_methods *sampler_find(const char *method);
-/* NULL-terminated names, for messages. */
-const char *const *sampler_names(void);
-
 /* One draw of one parameter (new reference); `draw` counts repeated draws of the same trial and parameter. */
 json_t *parameter_sample(const struct parameter *parameter, uint64_t seed, int64_t trial, uint32_t draw);
 

@@ -70,14 +70,6 @@ int64_t stopping_level(const struct stopping *stopping, int rung)
     return stopping->levels[rung];
 }
 
-int stopping_rung_at(const struct stopping *stopping, int64_t resource)
-{
-    int rung = stopping->rung_count - 1;
-    while (rung >= 0 && stopping->levels[rung] > resource)
-        rung--;
-    return rung;
-}
-
 int stopping_add(struct stopping *stopping, int64_t trial)
 {
     if (trial != stopping->trial_count + 1)

@@ -72,8 +72,6 @@ void stopping_destroy(struct stopping *stopping);
 
 int stopping_rung_count(const struct stopping *stopping);
 int64_t stopping_level(const struct stopping *stopping, int rung);
-/* Index of the highest rung whose level is <= resource, or -1. */
-int stopping_rung_at(const struct stopping *stopping, int64_t resource);
 
 /* Trial numbers count from 1 and are added in order. 0, or -1 without memory. */
 int stopping_add(struct stopping *stopping, int64_t trial);
