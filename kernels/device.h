@@ -137,10 +137,8 @@ struct device_operations {
     void (*adamw)(struct device *device, struct lanes lanes, real *weight, const real *gradient, real *mean,
                   real *square, int64_t count, int64_t decayed, const struct adamw_step *steps);
 
-    /* Per lane, on the host: is every one of x (count) finite; the sum of their squares. */
+    /* Per lane, on the host: is every one of x (count) finite. */
     void (*finite)(struct device *device, struct lanes lanes, bool *finite, const real *x, int64_t count);
-    void (*sum_of_squares)(struct device *device, struct lanes lanes, double *sum, const real *x,
-                           int64_t count);
 };
 
 /* What a backend's own struct begins with. */

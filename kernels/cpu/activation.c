@@ -13,9 +13,14 @@ static inline real gelu_tail(real x)
     return exponential(-x * (GELU_A + GELU_B * x * x));
 }
 
-/* d/dx (x s) = s + x s (1 - s) (A + 3 B x^2) */
+/* d/dx (x s) = s + x s (1 - s) (A + 3 B x^2). Since the exponential ends at 1e-38 and not at 0, the last term
+ * would grow like x^3 far out; at this bound it is 1e-27. NaN stays NaN. */
+#define GELU_FAR ((real)1e4)
+
 static inline real gelu_slope(real x)
 {
+    x = x > GELU_FAR ? GELU_FAR : x;
+    x = x < -GELU_FAR ? -GELU_FAR : x;
     real tail = gelu_tail(x), s = 1 / (1 + tail);
     return s + x * s * (tail * s) * (GELU_A + 3 * GELU_B * x * x);
 }

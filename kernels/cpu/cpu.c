@@ -244,13 +244,6 @@ static void cpu_finite(struct device *device, struct lanes lanes, bool *finite, 
         finite[l] = cpu_of(device)->loops->finite(LANE_CONST(x, l), count);
 }
 
-static void cpu_sum_of_squares(struct device *device, struct lanes lanes, double *sum, const real *x,
-                               int64_t count)
-{
-    for (int64_t l = 0; l < lanes.count; l++)
-        sum[l] = cpu_of(device)->loops->sum_of_squares(LANE_CONST(x, l), count);
-}
-
 static const struct device_operations cpu_operations = {
     .destroy = cpu_destroy,
     .allocate = cpu_allocate,
@@ -274,7 +267,6 @@ static const struct device_operations cpu_operations = {
     .sgd = cpu_sgd,
     .adamw = cpu_adamw,
     .finite = cpu_finite,
-    .sum_of_squares = cpu_sum_of_squares,
 };
 
 /* "cpu/avx512_core", or "cpu/avx2+avx512" where oneDNN was told to use another instruction set than the loops

@@ -29,7 +29,6 @@ struct cpu_loops {
     void (*adamw)(real *weight, const real *gradient, real *mean, real *square, int64_t count,
                   const struct adamw_step *step);
     bool (*finite)(const real *x, int64_t count);
-    double (*sum_of_squares)(const real *x, int64_t count);
 };
 
 /* The tables this build has, best first, ending in NULL; the last is for every processor. */

@@ -37,7 +37,6 @@ void LOOPS(sgd)(real *weight, const real *gradient, real *velocity, int64_t coun
 void LOOPS(adamw)(real *weight, const real *gradient, real *mean, real *square, int64_t count,
                   const struct adamw_step *step);
 bool LOOPS(finite)(const real *x, int64_t count);
-double LOOPS(sum_of_squares)(const real *x, int64_t count);
 
 extern const struct cpu_loops LOOPS(loops);
 

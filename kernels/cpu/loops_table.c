@@ -15,5 +15,4 @@ const struct cpu_loops LOOPS(loops) = {
     .sgd = LOOPS(sgd),
     .adamw = LOOPS(adamw),
     .finite = LOOPS(finite),
-    .sum_of_squares = LOOPS(sum_of_squares),
 };

@@ -1,4 +1,4 @@
-/* Numbers about a whole block: is it finite, how long is it. */
+/* Is every number of a block finite? */
 #include "kernels/cpu/loops_internal.h"
 
 /* x - x is 0 for a finite x and NaN for all others; a sum of them is 0 or NaN. */
@@ -13,19 +13,4 @@ bool LOOPS(finite)(const real *x, int64_t count)
     for (; i < count; i++)
         partial[0] += x[i] - x[i];
     return sum_pairwise(partial) == 0;
-}
-
-double LOOPS(sum_of_squares)(const real *x, int64_t count)
-{
-    double partial[WIDTH] = {0}, sum = 0;
-    int64_t i = 0;
-
-    for (; i + WIDTH <= count; i += WIDTH)
-        for (int l = 0; l < WIDTH; l++)
-            partial[l] += (double)x[i + l] * (double)x[i + l];
-    for (; i < count; i++)
-        sum += (double)x[i] * (double)x[i];
-    for (int l = 0; l < WIDTH; l++)
-        sum += partial[l];
-    return sum;
 }
