@@ -59,22 +59,14 @@ static void lay_out(struct memory *memory, void *block, const struct model *mode
     memory->loss = take(memory, 1, sizeof(double));
 }
 
-size_t memory_size(const struct model *model, const struct training_settings *settings, enum task task,
-                   int64_t batch_rows, int64_t training_rows)
-{
-    struct memory memory;
-
-    lay_out(&memory, NULL, model, settings, task, batch_rows, training_rows);
-    return memory.size;
-}
-
 int memory_init(struct memory *memory, const struct model *model, const struct training_settings *settings,
                 enum task task, int64_t batch_rows, int64_t training_rows, struct device *device,
                 struct error *err)
 {
-    size_t size = memory_size(model, settings, task, batch_rows, training_rows);
     void *block;
 
+    lay_out(memory, NULL, model, settings, task, batch_rows, training_rows);
+    size_t size = memory->size;
     *memory = (struct memory){0};
     if (device->operations->allocate(device, &block, size, err) != 0)
         return error_prefix(err, "trial of %lld parameters, batches of %lld rows",

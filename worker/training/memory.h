@@ -14,7 +14,7 @@ int moment_count(const struct training_settings *settings);
 
 struct memory {
     void *block;
-    size_t size;
+    size_t size; /* of the block, as laid out before it was allocated */
     /* (parameters) each */
     real *parameters;
     real *gradients;
@@ -33,8 +33,5 @@ int memory_init(struct memory *memory, const struct model *model, const struct t
                 enum task task, int64_t batch_rows, int64_t training_rows, struct device *device,
                 struct error *err);
 void memory_release(struct memory *memory, struct device *device);
-/* Bytes memory_init would allocate. */
-size_t memory_size(const struct model *model, const struct training_settings *settings, enum task task,
-                   int64_t batch_rows, int64_t training_rows);
 
 #endif

@@ -167,17 +167,74 @@ static void test_weight_decay_spares_biases(void **state)
     }
 }
 
-static void test_memory_size_is_what_is_allocated(void **state)
+static const struct device_operations *plain;
+static size_t asked;
+
+static int noting_allocate(struct device *device, void **memory, size_t bytes, struct error *err)
+{
+    asked = bytes;
+    return plain->allocate(device, memory, bytes, err);
+}
+
+/* Each tensor ends where the next begins, or within the alignment before it, and the last within the block.
+ */
+static void check_layout(const struct memory *memory, const struct model *model, int64_t rows)
+{
+    const struct activations *a = &memory->activations;
+    size_t parameters = (size_t)model->parameters * sizeof(real);
+    const struct {
+        const void *begin;
+        size_t size;
+    } tensors[] = {
+        {memory->parameters, parameters},
+        {memory->gradients, parameters},
+        {memory->moments[0], parameters},
+        {memory->moments[1], parameters},
+        {memory->best, parameters},
+        {a->input, (size_t)rows * FEATURES * sizeof(real)},
+        {a->output[0], (size_t)rows * 24 * sizeof(real)},
+        {a->before[0], (size_t)rows * 24 * sizeof(real)},
+        {a->mask[0], (size_t)rows * 24 * sizeof(real)},
+        {a->output[1], (size_t)rows * 18 * sizeof(real)},
+        {a->before[1], (size_t)rows * 18 * sizeof(real)},
+        {a->mask[1], (size_t)rows * 18 * sizeof(real)},
+        {a->output[2], (size_t)rows * CLASSES * sizeof(real)},
+        {a->gradient[0], (size_t)rows * 24 * sizeof(real)},
+        {a->gradient[1], (size_t)rows * 24 * sizeof(real)},
+        {memory->label, (size_t)rows * sizeof(int32_t)},
+        {memory->order, ROWS * sizeof(int32_t)},
+        {memory->loss, sizeof(double)},
+        {(const char *)memory->block + asked, 0},
+    };
+    for (size_t i = 0; i + 1 < sizeof(tensors) / sizeof(*tensors); i++) {
+        uintptr_t end = (uintptr_t)tensors[i].begin + tensors[i].size, next = (uintptr_t)tensors[i + 1].begin;
+        assert_int_equal((uintptr_t)tensors[i].begin % DEVICE_ALIGNMENT, 0);
+        assert_true(next >= end && next - end < DEVICE_ALIGNMENT);
+    }
+}
+
+static void test_tensors_fill_what_is_allocated(void **state)
 {
     struct training_settings settings = mlp_settings(0.1, 8);
     struct training_bed bed;
+    struct device_operations noting;
+    struct memory memory;
+    struct error err = {0};
 
     (void)state;
     settings.objective_best = true;
     settings.optimizer = OPTIMIZER_ADAMW;
     bed_init(&bed, &settings, ROWS, FEATURES, CLASSES, x, label, NULL, SEED);
-    assert_int_equal(bed.memory.size, memory_size(&bed.model, &settings, TASK_CLASSIFICATION, ROWS, ROWS));
-    assert_true((char *)bed.memory.loss + sizeof(double) <= (char *)bed.memory.block + bed.memory.size);
+    plain = bed.device->operations;
+    noting = *plain;
+    noting.allocate = noting_allocate;
+    bed.device->operations = &noting;
+    assert_int_equal(
+        memory_init(&memory, &bed.model, &settings, TASK_CLASSIFICATION, 8, ROWS, bed.device, &err), 0);
+    assert_int_equal(memory.size, asked);
+    check_layout(&memory, &bed.model, 8);
+    memory_release(&memory, bed.device);
+    bed.device->operations = plain;
     bed_release(&bed);
 }
 
@@ -189,7 +246,7 @@ int main(void)
         cmocka_unit_test(test_dropout_differs_between_steps_layers_and_seeds),
         cmocka_unit_test(test_evaluation_knows_no_dropout),
         cmocka_unit_test(test_weight_decay_spares_biases),
-        cmocka_unit_test(test_memory_size_is_what_is_allocated),
+        cmocka_unit_test(test_tensors_fill_what_is_allocated),
     };
     return cmocka_run_group_tests(tests, make_rows, NULL);
 }
