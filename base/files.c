@@ -108,7 +108,9 @@ static int folder_sync(const char *path)
     return result;
 }
 
-int file_write(const char *path, const void *bytes, size_t size, mode_t mode, struct error *err)
+/* Everything but the folder's sync. */
+static int write_and_rename(const char *path, const void *bytes, size_t size, mode_t mode, bool sync,
+                            struct error *err)
 {
     char suffix[17];
     random_hex(suffix, sizeof suffix / 2);
@@ -123,7 +125,7 @@ int file_write(const char *path, const void *bytes, size_t size, mode_t mode, st
         free(temporary);
         return -1;
     }
-    bool written = write_all(fd, bytes, size) == 0 && fsync(fd) == 0;
+    bool written = write_all(fd, bytes, size) == 0 && (!sync || fsync(fd) == 0);
     int reason = errno;
     if (close(fd) != 0 && written) {
         reason = errno;
@@ -137,12 +139,21 @@ int file_write(const char *path, const void *bytes, size_t size, mode_t mode, st
         unlink(temporary);
         errno = reason;
         fail(err, "write", path);
-    } else if (folder_sync(path) != 0) {
-        fail(err, "sync the folder of", path);
-        written = false;
     }
     free(temporary);
     return written ? 0 : -1;
+}
+
+int file_write(const char *path, const void *bytes, size_t size, mode_t mode, struct error *err)
+{
+    if (write_and_rename(path, bytes, size, mode, true, err) != 0)
+        return -1;
+    return folder_sync(path) == 0 ? 0 : fail(err, "sync the folder of", path);
+}
+
+int file_write_unsynced(const char *path, const void *bytes, size_t size, mode_t mode, struct error *err)
+{
+    return write_and_rename(path, bytes, size, mode, false, err);
 }
 
 bool file_exists(const char *path)

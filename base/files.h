@@ -14,6 +14,8 @@
 char *file_read(const char *path, size_t limit, size_t *size, struct error *err);
 /* Write under a temporary name beside `path`, fsync, rename, fsync the folder. */
 int file_write(const char *path, const void *bytes, size_t size, mode_t mode, struct error *err);
+/* The same without waiting for the disk: whole or not at all, unless the power fails. */
+int file_write_unsynced(const char *path, const void *bytes, size_t size, mode_t mode, struct error *err);
 bool file_exists(const char *path);
 /* mkdir -p with `mode` for new folders. */
 int folder_create(const char *path, mode_t mode, struct error *err);

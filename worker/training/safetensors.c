@@ -4,12 +4,9 @@
 #include "base/files.h"
 #include "base/text.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #define LENGTH_SIZE 8
@@ -91,50 +88,6 @@ static void write_length(char *to, uint64_t length)
         to[i] = (char)(length >> (8 * i));
 }
 
-static int write_failed(struct error *err, const char *path, int reason)
-{
-    return error_set(err, ERROR_RESOURCE, "write %s: %s", path, strerror(reason));
-}
-
-static bool write_whole(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t count = write(fd, bytes, size);
-        if (count < 0 && errno != EINTR)
-            return false;
-        if (count > 0) {
-            bytes += count;
-            size -= (size_t)count;
-        }
-    }
-    return true;
-}
-
-/* Whole or not at all, but not waiting for the disk: 4 to 16 ms a pause, where an epoch may take one. A file
- * that a power cut tore is refused by its checksum, and what must be durable is the copy the coordinator
- * stores. */
-static int write_atomically(const char *path, const char *bytes, size_t size, struct error *err)
-{
-    size_t length = strlen(path) + 32;
-    char *temporary = malloc(length);
-    int fd, reason = 0;
-
-    if (!temporary)
-        return error_set(err, ERROR_MEMORY, "write %s: no memory", path);
-    snprintf(temporary, length, "%s.tmp-%ld", path, (long)getpid());
-    fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0 || !write_whole(fd, bytes, size))
-        reason = errno;
-    if (fd >= 0 && close(fd) != 0 && reason == 0)
-        reason = errno;
-    if (reason == 0 && rename(temporary, path) != 0)
-        reason = errno;
-    if (reason != 0 && fd >= 0)
-        unlink(temporary);
-    free(temporary);
-    return reason == 0 ? 0 : write_failed(err, path, reason);
-}
-
 int safetensors_write(const char *path, const struct tensor *tensors, int count, json_t *metadata,
                       struct error *err)
 {
@@ -165,7 +118,9 @@ int safetensors_write(const char *path, const struct tensor *tensors, int count,
         memcpy(bytes + offset, tensors[i].data, tensor);
         offset += tensor;
     }
-    result = write_atomically(path, bytes, offset, err);
+    /* Not waiting for the disk: 4 to 16 ms a pause, where an epoch may take one. A file that a power cut tore
+     * is refused by its checksum, and what must be durable is the copy the coordinator stores. */
+    result = file_write_unsynced(path, bytes, offset, 0644, err);
     free(bytes);
     free(header);
     return result;

@@ -19,7 +19,7 @@ struct tensor {
     const float *data; /* borrowed; row-major */
 };
 
-/* Under a temporary name, then renamed: whole or not at all; not synced to the disk (see write_atomically).
+/* Under a temporary name, then renamed: whole or not at all; not synced to the disk.
  * `metadata`: an object of strings; gets one more, "crc32" of the tensors' bytes and the other metadata. */
 int safetensors_write(const char *path, const struct tensor *tensors, int count, json_t *metadata,
                       struct error *err);
