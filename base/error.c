@@ -1,6 +1,7 @@
 /* Errors: formatted into the caller's struct. */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,13 @@ int error_set(struct error *err, enum error_code code, const char *format, ...)
     err->code = code;
     memcpy(err->message, message, sizeof message);
     return -1;
+}
+
+int error_set_errno(struct error *err, const char *what, const char *path)
+{
+    int reason = errno;
+    return error_set(err, reason == ENOMEM ? ERROR_MEMORY : ERROR_RESOURCE, "%s %s: %s", what, path,
+                     strerror(reason));
 }
 
 int error_prefix(struct error *err, const char *format, ...)

@@ -24,6 +24,9 @@ struct error {
 int error_set(struct error *err, enum error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* "WHAT PATH: reason of errno", as ERROR_RESOURCE (ERROR_MEMORY for ENOMEM); always returns -1. */
+int error_set_errno(struct error *err, const char *what, const char *path);
+
 /* Puts "prefix: " before the message, keeping the code; always returns -1. */
 int error_prefix(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

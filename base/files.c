@@ -11,13 +11,6 @@
 
 #define READ_STEP (64 * 1024)
 
-static int fail(struct error *err, const char *what, const char *path)
-{
-    int reason = errno;
-    return error_set(err, reason == ENOMEM ? ERROR_MEMORY : ERROR_RESOURCE, "%s %s: %s", what, path,
-                     strerror(reason));
-}
-
 /* Reads to the end; the size of a pipe or a /proc file is not known before. */
 static char *read_all(int fd, const char *path, size_t limit, size_t *size, struct error *err)
 {
@@ -38,7 +31,7 @@ static char *read_all(int fd, const char *path, size_t limit, size_t *size, stru
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            fail(err, "read", path);
+            error_set_errno(err, "read", path);
             free(bytes);
             return NULL;
         }
@@ -66,7 +59,7 @@ char *file_read(const char *path, size_t limit, size_t *size, struct error *err)
         return read_all(STDIN_FILENO, "standard input", limit, size, err);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        fail(err, "open", path);
+        error_set_errno(err, "open", path);
         return NULL;
     }
     char *bytes = read_all(fd, path, limit, size, err);
@@ -121,7 +114,7 @@ static int write_and_rename(const char *path, const void *bytes, size_t size, mo
     snprintf(temporary, length, "%s.tmp-%s", path, suffix);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) {
-        fail(err, "write", path);
+        error_set_errno(err, "write", path);
         free(temporary);
         return -1;
     }
@@ -138,7 +131,7 @@ static int write_and_rename(const char *path, const void *bytes, size_t size, mo
     if (!written) {
         unlink(temporary);
         errno = reason;
-        fail(err, "write", path);
+        error_set_errno(err, "write", path);
     }
     free(temporary);
     return written ? 0 : -1;
@@ -148,7 +141,7 @@ int file_write(const char *path, const void *bytes, size_t size, mode_t mode, st
 {
     if (write_and_rename(path, bytes, size, mode, true, err) != 0)
         return -1;
-    return folder_sync(path) == 0 ? 0 : fail(err, "sync the folder of", path);
+    return folder_sync(path) == 0 ? 0 : error_set_errno(err, "sync the folder of", path);
 }
 
 int file_write_unsynced(const char *path, const void *bytes, size_t size, mode_t mode, struct error *err)

@@ -11,13 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int fail(struct error *err, const char *what, const char *path)
-{
-    int reason = errno;
-    return error_set(err, reason == ENOMEM ? ERROR_MEMORY : ERROR_RESOURCE, "%s %s: %s", what, path,
-                     strerror(reason));
-}
-
 /* mkdir, content with a folder (or a link to one) that is there already. */
 static int make_one(const char *path, mode_t mode)
 {
@@ -45,7 +38,7 @@ int folder_create(const char *path, mode_t mode, struct error *err)
     if (result == 0)
         result = make_one(partial, mode);
     if (result != 0)
-        fail(err, "create folder", path);
+        error_set_errno(err, "create folder", path);
     free(partial);
     return result;
 }
@@ -82,7 +75,7 @@ static int remove_at(int parent, const char *name)
 int folder_remove(const char *path, struct error *err)
 {
     if (remove_at(AT_FDCWD, path) != 0)
-        return fail(err, "remove folder", path);
+        return error_set_errno(err, "remove folder", path);
     return 0;
 }
 

@@ -36,7 +36,7 @@ int sha256_file(const char *path, char hex[SHA256_TEXT], int64_t *size, struct e
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return error_set(err, ERROR_RESOURCE, "open %s: %s", path, strerror(errno));
+        return error_set_errno(err, "open", path);
     struct sha256 hash;
     sha256_start(&hash);
     unsigned char buffer[64 * 1024];
@@ -46,7 +46,7 @@ int sha256_file(const char *path, char hex[SHA256_TEXT], int64_t *size, struct e
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            error_set(err, ERROR_RESOURCE, "read %s: %s", path, strerror(errno));
+            error_set_errno(err, "read", path);
             close(fd);
             return -1;
         }

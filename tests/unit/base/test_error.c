@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/setting.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,6 +29,20 @@ static void test_set_and_prefix(void **state)
     assert_string_equal(err.message, "again: load spec: line 4: bad");
     assert_int_equal(error_set(NULL, ERROR_USAGE, "x"), -1);
     assert_int_equal(error_prefix(NULL, "x"), -1);
+}
+
+static void test_errno_is_named(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    errno = ENOSPC;
+    assert_int_equal(error_set_errno(&err, "write", "a/b"), -1);
+    assert_int_equal(err.code, ERROR_RESOURCE);
+    assert_string_equal(err.message, "write a/b: No space left on device");
+    errno = ENOMEM;
+    assert_int_equal(error_set_errno(&err, "read", "c"), -1);
+    assert_int_equal(err.code, ERROR_MEMORY);
+    assert_int_equal(error_set_errno(NULL, "read", "c"), -1);
 }
 
 static void test_long_messages(void **state)
@@ -136,10 +151,11 @@ static void test_setting_find(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set_and_prefix), cmocka_unit_test(test_long_messages),
-        cmocka_unit_test(test_exit_codes),     cmocka_unit_test(test_clock_formats),
-        cmocka_unit_test(test_clock_now),      cmocka_unit_test(test_log_line),
-        cmocka_unit_test(test_log_descriptor), cmocka_unit_test(test_setting_find),
+        cmocka_unit_test(test_set_and_prefix), cmocka_unit_test(test_errno_is_named),
+        cmocka_unit_test(test_long_messages),  cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_clock_formats),  cmocka_unit_test(test_clock_now),
+        cmocka_unit_test(test_log_line),       cmocka_unit_test(test_log_descriptor),
+        cmocka_unit_test(test_setting_find),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
