@@ -158,7 +158,7 @@ static void print_rungs(const json_t *report, FILE *out)
     long long last =
         (long long)json_get_integer(json_array_get(rungs, json_array_size(rungs) - 1), "resource", 0);
     if (strcmp(rule, "none") == 0) {
-        fprintf(out, "\n  no early stopping: every trial trains %lld epochs", last);
+        fprintf(out, "\n  no early stopping: every trial trains %lld epoch%s", last, last == 1 ? "" : "s");
         fprintf(out, planned > 0 ? ", %.0f in all\n" : "\n", planned);
         return;
     }

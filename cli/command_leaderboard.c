@@ -273,13 +273,13 @@ static int take_option(struct leaderboard *board, int code, const char *value)
                    : command_usage_error("leaderboard", "--top '%s': a number from 1 up", value);
     case OPTION_WHERE:
         board->where = value;
-        return 0;
+        return query_text_check("leaderboard", "--where", value);
     case OPTION_SORT:
         board->sort = value;
-        return 0;
+        return query_text_check("leaderboard", "--sort", value);
     case OPTION_COLUMNS:
         board->columns = value;
-        return 0;
+        return query_text_check("leaderboard", "--columns", value);
     default:
         return query_option(&board->query, "leaderboard", code, value) == 0 ? 0 : EXIT_USAGE;
     }

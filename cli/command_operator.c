@@ -104,8 +104,9 @@ static void print_overview(const json_t *status)
         printf("%-8s %.6g (trial %" PRId64 " at %" PRId64 ")\n", "best",
                json_get_number(best, "objective", 0), json_get_integer(best, "trial", 0),
                json_get_integer(best, "resource", 0));
-    printf("%-8s %" PRId64 ", with %" PRId64 " slots, %" PRId64 " busy\n", "workers",
-           json_get_integer(status, "workers", 0), json_get_integer(status, "slots", 0),
+    int64_t slots = json_get_integer(status, "slots", 0);
+    printf("%-8s %" PRId64 ", with %" PRId64 " slot%s, %" PRId64 " busy\n", "workers",
+           json_get_integer(status, "workers", 0), slots, slots == 1 ? "" : "s",
            json_get_integer(status, "busy_slots", 0));
     size_t index;
     json_t *note;
@@ -161,7 +162,7 @@ static int print_workers(const json_t *workers, struct error *err)
     if (result == 0)
         printf("\n%s", text.data);
     if (more > 0)
-        printf("(%zu more workers: --format json)\n", more);
+        printf("(and %zu more: --format json)\n", more);
     listing_release(&listing);
     text_release(&text);
     json_decref(rows);

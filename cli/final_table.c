@@ -15,7 +15,8 @@ static json_t *score_rows(const json_t *final)
     json_object_foreach((json_t *) final, name, value)
     {
         json_t *mean = json_object_get(value, "mean");
-        if (strncmp(name, "test_", 5) == 0 && (mean != NULL || json_is_number(value))) {
+        double number; /* may be no finite one, which is text in JSON */
+        if (strncmp(name, "test_", 5) == 0 && (mean != NULL || json_number_get(value, &number))) {
             json_array_append_new(rows,
                                   json_pack("{s:s, s:O, s:O?}", "metric", name, "mean",
                                             mean != NULL ? mean : value, "sd", json_object_get(value, "sd")));

@@ -138,15 +138,20 @@ static void append_printable(struct text *text, const char *string)
 static void append_score(struct text *text, const json_t *mean, const json_t *deviation)
 {
     listing_append(text, mean, LISTING_VALUE);
-    if (json_number_value(deviation) > 0) {
+    double value;
+    if (json_is_string(deviation)) { /* not finite */
         text_append(text, " \xC2\xB1 ");
-        append_rounded(text, json_number_value(deviation), "%.2g");
+        append_printable(text, json_string_value(deviation));
+    } else if (json_number_get(deviation, &value) && value > 0) {
+        text_append(text, " \xC2\xB1 ");
+        append_rounded(text, value, "%.2g");
     }
 }
 
 void listing_append(struct text *text, const json_t *value, enum listing_style style)
 {
     char time[32];
+    double mean;
     if (value == NULL || json_is_null(value)) {
         text_append(text, "-");
     } else if (style == LISTING_TIME && json_is_integer(value)) {
@@ -157,7 +162,7 @@ void listing_append(struct text *text, const json_t *value, enum listing_style s
         append_rounded(text, json_real_value(value), style == LISTING_BRIEF ? "%.4g" : "%.6g");
     } else if (json_is_string(value)) {
         append_printable(text, json_string_value(value));
-    } else if (json_is_number(json_object_get(value, "mean"))) {
+    } else if (json_number_get(json_object_get(value, "mean"), &mean)) {
         append_score(text, json_object_get(value, "mean"), json_object_get(value, "sd"));
     } else {
         json_append(text, value);

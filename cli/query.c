@@ -42,6 +42,14 @@ int query_option(struct query_options *options, const char *command, int code, c
     }
 }
 
+int query_text_check(const char *command, const char *option, const char *value)
+{
+    json_t *text = json_string(value);
+    int result = text != NULL ? 0 : command_usage_error(command, "%s: the value is not UTF-8 text", option);
+    json_decref(text);
+    return result;
+}
+
 const char *query_database(const struct query_options *options)
 {
     const char *variable = getenv("RUNG_DB");
@@ -63,6 +71,11 @@ static void mark_live(json_t *sweeps, bool served)
 
 json_t *query_ask(const struct query_options *options, const char *query, json_t *body, struct error *err)
 {
+    /* Without its body the question would be another one. */
+    if (body == NULL && strcmp(query, "list") != 0) {
+        error_set(err, ERROR_MEMORY, "no memory for the question");
+        return NULL;
+    }
     if (options->live) {
         json_t *answer = client_query(&options->client, query, body, err);
         if (answer != NULL && query_order(query, answer) != 0) {

@@ -43,6 +43,8 @@ enum query_option_code {
 
 /* Takes one option. 0: taken; 1: it is none of these; -1: a wrong value, told on stderr for `command`. */
 int query_option(struct query_options *options, const char *command, int code, const char *value);
+/* Text from the command line that becomes part of a question: 0, or EXIT_USAGE when it is no UTF-8. */
+int query_text_check(const char *command, const char *option, const char *value);
 const char *query_database(const struct query_options *options);
 
 /* The body of the answer; `body` is borrowed, NULL: none. */
