@@ -10,7 +10,8 @@ enum setting_type {
     SETTING_NUMBER,  /* minimum..maximum */
     SETTING_BOOLEAN,
     SETTING_STRING,
-    SETTING_CHOICE,       /* one of `choices` */
+    SETTING_CHOICE,            /* one of `choices` */
+    SETTING_INTEGER_OR_CHOICE, /* one of `choices`, or minimum..maximum */
     SETTING_INTEGER_LIST, /* integers within minimum..maximum, perhaps none; one integer is a list of one */
     SETTING_PATH,         /* made absolute against the spec's folder; must be readable */
     SETTING_SCALAR,       /* string, integer or null: e.g. a column's name or index */

@@ -23,14 +23,35 @@ static int event_give(struct server *server, enum event_type type, struct error 
 
 /* ---- in ---- */
 
-static void send_to(struct server *server, size_t socket, const struct peer *peer,
-                    const struct message *message)
+/* -1: the message cannot be sent to anybody, now or later; it would be made again and again. */
+static int send_to(struct server *server, size_t socket, const struct peer *peer,
+                   const struct message *message, struct error *err)
+{
+    struct error failure = {0};
+    if (endpoint_send(server->endpoints[socket], peer, message, &failure) == 0) {
+        return 0;
+    }
+    if (failure.code == ERROR_CONNECT) {
+        /* Who left comes back as another peer, and is told again what it lacks. */
+        log_debug(server->log, "", "%s", failure.message);
+        return 0;
+    }
+    return error_set(err, failure.code == ERROR_MEMORY ? ERROR_MEMORY : ERROR_INTERNAL, "%s",
+                     failure.message);
+}
+
+/* An answer too large for a message is an error to whoever asked, and to nobody else. */
+static void answer_send(struct server *server, size_t socket, const struct peer *peer,
+                        const struct message *answer)
 {
     struct error err = {0};
-    if (endpoint_send(server->endpoints[socket], peer, message, &err)) {
-        /* Who left comes back as another peer, and is told again what it lacks. */
-        log_debug(server->log, "", "%s", err.message);
+    struct message refusal;
+    if (send_to(server, socket, peer, answer, &err) == 0) {
+        return;
     }
+    message_init(&refusal, MESSAGE_ANSWER);
+    refusal.error = err.message;
+    send_to(server, socket, peer, &refusal, NULL);
 }
 
 static void refuse(struct server *server, size_t socket, const struct peer *peer, const char *code,
@@ -45,7 +66,7 @@ static void refuse(struct server *server, size_t socket, const struct peer *peer
         log_warning(server->log, "", "refused a message: %s", text);
         server->refused_ns = now_ns;
     }
-    send_to(server, socket, peer, &message);
+    send_to(server, socket, peer, &message, NULL);
 }
 
 static void answer_query(struct server *server, size_t socket, const struct peer *peer,
@@ -54,7 +75,7 @@ static void answer_query(struct server *server, size_t socket, const struct peer
     struct message answer;
     message_init(&answer, MESSAGE_ANSWER);
     server_answer(server, query, &answer);
-    send_to(server, socket, peer, &answer);
+    answer_send(server, socket, peer, &answer);
     message_release(&answer);
 }
 
@@ -181,8 +202,11 @@ static int message_send(struct server *server, struct outgoing *outgoing, struct
         blob_server_describe(server->blob_server, address->socket, &outgoing->message)) {
         return error_set(err, ERROR_MEMORY, "out of memory");
     }
-    send_to(server, address->socket, &address->peer, &outgoing->message);
-    return 0;
+    if (outgoing->message.type == MESSAGE_ANSWER) {
+        answer_send(server, address->socket, &address->peer, &outgoing->message);
+        return 0;
+    }
+    return send_to(server, address->socket, &address->peer, &outgoing->message, err);
 }
 
 static int effects_perform(struct server *server, struct error *err)

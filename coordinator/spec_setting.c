@@ -47,6 +47,7 @@ const char *setting_accepted(const struct setting *setting, struct text *text)
         [SETTING_BOOLEAN] = "true or false",
         [SETTING_STRING] = "text",
         [SETTING_CHOICE] = "",
+        [SETTING_INTEGER_OR_CHOICE] = "",
         [SETTING_INTEGER_LIST] = "a list of integers",
         [SETTING_PATH] = "the path of a readable file",
         [SETTING_SCALAR] = "text, an integer or null",
@@ -54,6 +55,10 @@ const char *setting_accepted(const struct setting *setting, struct text *text)
     text_append(text, kinds[setting->type]);
     if (setting->type == SETTING_CHOICE) {
         words_join(text, setting->choices);
+    } else if (setting->type == SETTING_INTEGER_OR_CHOICE) {
+        words_join(text, setting->choices);
+        text_append(text, " or an integer");
+        append_range(text, setting);
     } else if (setting->type == SETTING_INTEGER || setting->type == SETTING_NUMBER ||
                setting->type == SETTING_INTEGER_LIST) {
         append_range(text, setting);
@@ -118,10 +123,14 @@ static json_t *read_path(struct reader *reader, const struct setting *setting, c
         reader->failed = true;
     } else if (!reader->restoring && (access(path, R_OK) != 0 || stat(path, &status) != 0)) {
         problem_found(reader, node, key, "the path of a readable file: %s: %s", path, strerror(errno));
-    } else if (!reader->restoring && S_ISDIR(status.st_mode)) {
-        problem_found(reader, node, key, "the path of a readable file: %s is a folder", path);
+    } else if (!reader->restoring && !S_ISREG(status.st_mode)) {
+        problem_found(reader, node, key, "the path of a readable file: %s is %s", path,
+                      S_ISDIR(status.st_mode) ? "a folder" : "a device, a pipe or a socket");
     } else {
         value = json_string(path);
+        if (!value) {
+            problem_at(reader, node, key, "is in a folder whose name is no UTF-8 text: %s", path);
+        }
     }
     free(folder);
     free(path);
@@ -173,6 +182,14 @@ json_t *setting_read(struct reader *reader, const struct setting *setting, const
         break;
     case SETTING_CHOICE:
         return read_word(reader, setting, node, key);
+    case SETTING_INTEGER_OR_CHOICE:
+        if (whole_number(node, &integer) && setting_takes(setting, (double)integer)) {
+            return json_integer(integer);
+        }
+        if (node->kind == NODE_STRING && word_is_in(node->text, setting->choices)) {
+            return json_string(node->text);
+        }
+        break;
     case SETTING_INTEGER_LIST:
         return read_integers(reader, setting, node, key);
     case SETTING_PATH:

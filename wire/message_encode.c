@@ -14,14 +14,11 @@ static void append_integer(struct text *text, int64_t value)
 {
     char digits[24];
     size_t at = sizeof digits;
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    uint64_t rest = (uint64_t)value;
     do {
         digits[--at] = (char)('0' + rest % 10);
         rest /= 10;
     } while (rest > 0);
-    if (value < 0) {
-        digits[--at] = '-';
-    }
     text_append_bytes(text, digits + at, sizeof digits - at);
 }
 
@@ -130,19 +127,39 @@ static int number_encode(struct text *text, const struct field *field, double va
     return 0;
 }
 
+/* What a reader would refuse is never sent: it would be lost silently, and repeated for ever. */
+static int integer_encode(struct text *text, const struct field *field, int64_t value, struct error *err)
+{
+    if (value < 0 || value > MESSAGE_INTEGER_LIMIT) {
+        return error_set(err, ERROR_PROTOCOL, "%s is %lld, not an integer from 0 to 2^53", field->name,
+                         (long long)value);
+    }
+    append_integer(text, value);
+    return 0;
+}
+
+static int name_encode(struct text *text, const struct field *field, const char *name, struct error *err)
+{
+    if (strlen(name) > MESSAGE_NAME_LIMIT) {
+        return error_set(err, ERROR_PROTOCOL, "%s is longer than %d bytes", field->name, MESSAGE_NAME_LIMIT);
+    }
+    append_string(text, name);
+    return 0;
+}
+
 static int value_encode(struct text *text, const struct field *field, const char *base, struct error *err)
 {
     const void *member = base + field->offset;
     switch (field->kind) {
     case FIELD_NAME:
+        return name_encode(text, field, *(char *const *)member, err);
     case FIELD_TEXT:
     case FIELD_SESSION:
     case FIELD_HASH:
         append_string(text, *(char *const *)member);
         return 0;
     case FIELD_INTEGER:
-        append_integer(text, *(const int64_t *)member);
-        return 0;
+        return integer_encode(text, field, *(const int64_t *)member, err);
     case FIELD_NUMBER:
         return number_encode(text, field, *(const double *)member, err);
     case FIELD_BOOLEAN:

@@ -3,11 +3,14 @@
 
 #include "base/files.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 static const struct {
@@ -70,6 +73,29 @@ static int check_kind(const char *bytes, size_t size, const char *label, struct 
     return 0;
 }
 
+/* The table is held in memory. What can never fit is refused by its size: reading it would only push the
+ * machine over (memory is promised freely, and a sparse file costs nothing). */
+static double memory_size(void)
+{
+    return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
+static int refuse_size(const char *label, struct error *err)
+{
+    return error_set(err, ERROR_USAGE, "%s: is larger than this machine's memory (%.1f GiB)", label,
+                     memory_size() / (1 << 30));
+}
+
+static int check_file(const char *path, const char *label, struct error *err)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return error_set(err, ERROR_RESOURCE, "%s: %s", label, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return error_set(err, ERROR_USAGE, "%s: is not a regular file", label);
+    return (double)status.st_size > memory_size() ? refuse_size(label, err) : 0;
+}
+
 /* Makes room for at least one more chunk; the first guess is the usual ratio of packed tables. */
 static int grow(char **bytes, size_t *capacity, size_t packed)
 {
@@ -91,6 +117,11 @@ static int unpack(const char *packed, size_t packed_size, const char *label, cha
     size_t capacity = 0, used = 0, taken = 0;
     int status = inflateInit2(&stream, 15 + 16);
     while (status == Z_OK) {
+        if ((double)used > memory_size()) {
+            inflateEnd(&stream);
+            free(out);
+            return refuse_size(label, err);
+        }
         if (used == capacity && grow(&out, &capacity, packed_size) < 0) {
             status = Z_MEM_ERROR;
             break;
@@ -124,7 +155,7 @@ static int unpack(const char *packed, size_t packed_size, const char *label, cha
 
 int data_file_read(const char *path, const char *label, char **bytes, size_t *size, struct error *err)
 {
-    char *raw = file_read(path, 0, size, err);
+    char *raw = check_file(path, label, err) == 0 ? file_read(path, 0, size, err) : NULL;
     if (!raw)
         return -1;
     if (*size >= 2 && !memcmp(raw, "\x1f\x8b", 2)) {

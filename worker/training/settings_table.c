@@ -179,7 +179,10 @@ const struct setting train_settings[] = {
      INTEGERS(1, 1000),
      .help = "trainings of the winner, for mean and sd of the test score; default 5"},
     {.name = "final.epochs",
-     .type = SETTING_SCALAR,
+     .type = SETTING_INTEGER_OR_CHOICE,
+     .minimum = 1,
+     .maximum = 1e9,
+     .choices = (const char *const[]){"best", NULL},
      .help = "best: as many as the winner's best epoch; or a number; default best"},
     {.name = NULL},
 };

@@ -184,6 +184,9 @@ static void test_scores(void **state)
     static const char *const cases[][2] = {
         {"{\"mean\": 0.97222222, \"sd\": 0.0031234}", "0.972222 \xc2\xb1 0.0031"},
         {"{\"mean\": 2, \"sd\": 0.0}", "2"},
+        {"{\"mean\": \"NaN\", \"sd\": \"NaN\"}", "NaN \xc2\xb1 NaN"},
+        {"{\"mean\": \"-Infinity\"}", "-Infinity"},
+        {"{\"mean\": 1.5, \"sd\": \"Infinity\"}", "1.5 \xc2\xb1 Infinity"},
         {"{\"means\": 2}", "{\"means\":2}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

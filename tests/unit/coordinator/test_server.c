@@ -55,6 +55,24 @@ static void a_sweep_runs_to_its_end(void **state)
     json_decref(rows);
 }
 
+/* A message that nobody could read is a fault of ours: it is named, and not made for ever. */
+static void what_cannot_be_said_ends_the_server(void **state)
+{
+    struct server_fixture *fixture = *state;
+    char *long_name = calloc(1, 301), *kept = fixture->spec.metric;
+    memset(long_name, 'm', 300);
+    fixture->spec.metric = long_name;
+    server_start(fixture);
+    worker_connect(fixture, fixture->address);
+    say_hello(fixture, NULL, 0);
+    assert_int_equal(server_join(fixture), -1);
+    assert_int_equal(fixture->run_error.code, ERROR_INTERNAL);
+    assert_non_null(strstr(fixture->run_error.message, "encode welcome: metric is longer than 256 bytes"));
+    server_end(fixture);
+    fixture->spec.metric = kept;
+    free(long_name);
+}
+
 /* The process dies in the middle of a trial; the next one meets a worker that never stopped. */
 static void a_sweep_goes_on_after_a_restart(void **state)
 {
@@ -254,6 +272,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(function, server_fixture_setup, server_fixture_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_sweep_runs_to_its_end),
+        TEST(what_cannot_be_said_ends_the_server),
         TEST(a_sweep_goes_on_after_a_restart),
         TEST(nothing_is_said_before_it_is_durable),
         TEST(a_turn_without_records_does_not_commit),

@@ -128,7 +128,7 @@ static const struct {
     {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  epoch: 3\n" PARAMETER,
      "4:3: train: found \"epoch\", accepted data, model, hidden, dropout, learning_rate, nesterov, "
      "weight_decay, "
-     "batch_size, epochs, micro_batch, tag, lr_scaling (did you mean epochs?)"},
+     "batch_size, epochs, micro_batch, tag, refit_epochs, lr_scaling (did you mean epochs?)"},
     {"method: random\ntrain:\n  data: {path: LICENSE, target: label, validaton: 0.2}\n" PARAMETER,
      "3:40: train.data: found \"validaton\", accepted path, target, validation, header (did you mean "
      "validation?)"},
@@ -158,6 +158,22 @@ static const struct {
      "4:13: train.nesterov: found 1, accepted true or false"},
     {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  tag: 1\n" PARAMETER,
      "4:8: train.tag: found 1, accepted text"},
+    {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  refit_epochs: -1\n" PARAMETER,
+     "4:17: train.refit_epochs: found -1, accepted best or an integer >= 1 and <= 1000000000"},
+    {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  refit_epochs: 0\n" PARAMETER,
+     "4:17: train.refit_epochs: found 0, accepted best or an integer >= 1 and <= 1000000000"},
+    {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  refit_epochs: 1e10\n" PARAMETER,
+     "4:17: train.refit_epochs: found 1e10, accepted best or an integer >= 1 and <= 1000000000"},
+    {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  refit_epochs: abc\n" PARAMETER,
+     "4:17: train.refit_epochs: found \"abc\", accepted best or an integer >= 1 and <= 1000000000"},
+    {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  refit_epochs: ''\n" PARAMETER,
+     "4:17: train.refit_epochs: found \"\", accepted best or an integer >= 1 and <= 1000000000 (without "
+     "quotes)"},
+    {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  refit_epochs:\n" PARAMETER,
+     "4:16: train.refit_epochs: found nothing, accepted best or an integer >= 1 and <= 1000000000"},
+    {"method: random\ntrain:\n  data: {path: /dev/zero, target: label}\n" PARAMETER,
+     "3:16: train.data.path: found \"/dev/zero\", accepted the path of a readable file: /dev/zero is a "
+     "device, a pipe or a socket"},
     {"method: random\ntrain: {data: {path: LICENSE, target: 1.5}}\n" PARAMETER,
      "2:39: train.data.target: found 1.5, accepted text, an integer or null"},
 

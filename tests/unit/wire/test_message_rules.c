@@ -119,6 +119,34 @@ static void what_is_required_must_be_there_to_send(void **state)
     assert_string_equal(err.message, "encode ended: outcome is missing");
 }
 
+/* A message that its reader would refuse is refused by its sender, who can still tell why. */
+static void what_no_reader_takes_is_not_sent(void **state)
+{
+    (void)state;
+    struct message message;
+    struct error err = {0};
+    size_t size;
+    char long_name[MESSAGE_NAME_LIMIT + 2] = {0};
+    memset(long_name, 'n', MESSAGE_NAME_LIMIT + 1);
+    struct assignment assignment = {.trial = 1, .attempt = 1, .until = -1, .parameters = json_object()};
+    message_init(&message, MESSAGE_ASSIGN);
+    message.trials = &assignment;
+    message.trial_count = 1;
+    assert_null(message_encode(&message, &size, &err));
+    assert_string_equal(err.message, "encode assign: trials: until is -1, not an integer from 0 to 2^53");
+    assignment.until = (1LL << 53) + 1;
+    assert_null(message_encode(&message, &size, &err));
+    assignment.until = 1LL << 53;
+    char *json = message_encode(&message, &size, &err);
+    assert_non_null(json);
+    free(json);
+    json_decref(assignment.parameters);
+    message_init(&message, MESSAGE_ERROR);
+    message.code = long_name;
+    assert_null(message_encode(&message, &size, &err));
+    assert_string_equal(err.message, "encode error: code is longer than 256 bytes");
+}
+
 static void bad_text_is_repaired(void **state)
 {
     (void)state;
@@ -184,6 +212,7 @@ int main(void)
         cmocka_unit_test(malformed_messages_are_refused),
         cmocka_unit_test(frames_have_limits),
         cmocka_unit_test(what_is_required_must_be_there_to_send),
+        cmocka_unit_test(what_no_reader_takes_is_not_sent),
         cmocka_unit_test(bad_text_is_repaired),
         cmocka_unit_test(unknown_fields_are_ignored),
         cmocka_unit_test(outcomes_have_names),

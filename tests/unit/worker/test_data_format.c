@@ -1,7 +1,10 @@
 /* How a table may be written down: every spelling of the same 10 rows must give the same dataset. */
 #include "tests/unit/worker/data_fixture.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 /* 10 rows: a = i, b = i*i, label = i is odd. The text is made with the given delimiter and line end. */
@@ -210,6 +213,32 @@ static void a_missing_file_is_no_usage_error(void **state)
     json_decref(options);
 }
 
+/* Reading a device or a pipe would never end; a sparse file of 8 TiB fits no memory. */
+static void files_that_cannot_be_tables_are_not_read(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/rung-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/data.csv", folder);
+    static const char *const messages[] = {"is not a regular file", "is larger than this machine's memory",
+                                           "is not a regular file"};
+    for (int i = 0; i < 3; i++) {
+        struct dataset dataset;
+        struct error err = {0};
+        int fd = i == 1 ? open(path, O_WRONLY | O_CREAT, 0600) : -1;
+        assert_int_equal(i == 0 ? mkfifo(path, 0600) : i == 1 ? ftruncate(fd, 1LL << 43) : 0, 0);
+        json_t *options = json_pack("{s:s, s:i}", "path", i == 2 ? "/dev/zero" : path, "target", 0);
+        assert_int_equal(dataset_load(&dataset, options, NULL, 1, &err), -1);
+        assert_int_equal(err.code, ERROR_USAGE);
+        assert_non_null(strstr(err.message, messages[i]));
+        json_decref(options);
+        if (fd >= 0)
+            close(fd);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +253,8 @@ int main(void)
         cmocka_unit_test(decimal_commas),
         cmocka_unit_test(things_that_are_no_table),
         cmocka_unit_test(a_missing_file_is_no_usage_error),
+        cmocka_unit_test(files_that_cannot_be_tables_are_not_read),
+        cmocka_unit_test(files_that_cannot_be_tables_are_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
