@@ -3,6 +3,7 @@
 #include "search/distribution.h"
 #include "search/sampler.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -46,6 +47,12 @@ static double sample_log_uniform(double minimum, double maximum, double u)
     return clamp(exp(low + u * (high - low)), minimum, maximum);
 }
 
+/* JSON has no infinity. */
+static double sample_normal(const struct parameter *parameter, double u)
+{
+    return clamp(parameter->mu + parameter->sigma * normal_quantile(u), -DBL_MAX, DBL_MAX);
+}
+
 /* Each integer k stands for [k - 1/2, k + 1/2): the ends are not half as likely as the law asks, as they
  * would be if the range were [minimum, maximum] itself. */
 static int64_t sample_int_log_uniform(const struct parameter *parameter, double u)
@@ -84,7 +91,7 @@ json_t *parameter_sample(const struct parameter *parameter, uint64_t seed, int64
     case DISTRIBUTION_LOG_UNIFORM_VALUES:
         return json_real(sample_log_uniform(parameter->minimum, parameter->maximum, stream_unit(&stream)));
     case DISTRIBUTION_NORMAL:
-        return json_real(parameter->mu + parameter->sigma * normal_quantile(stream_unit(&stream)));
+        return json_real(sample_normal(parameter, stream_unit(&stream)));
     case DISTRIBUTION_LATTICE:
         return sample_lattice(parameter, stream_below(&stream, lattice_size(parameter)));
     case DISTRIBUTION_INT_LOG_UNIFORM:

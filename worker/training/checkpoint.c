@@ -31,9 +31,8 @@ static int list_blocks(const struct checkpoint_subject *subject, bool best, stru
     int count = 0;
 
     blocks[count++] = (struct block){"", subject->memory->parameters};
-    for (int i = 0; i < moment_count(subject->settings); i++) {
+    for (int i = 0; i < moment_count(subject->settings); i++)
         blocks[count++] = (struct block){moment_prefix(subject->settings, i), subject->memory->moments[i]};
-    }
     if (best)
         blocks[count++] = (struct block){"best.", subject->memory->best};
     return count;
