@@ -82,7 +82,11 @@ static int server_open(struct server *server, struct error *err)
     if (!server->store || blobs_folder_open(server, err) || blob_server_open(server, err)) {
         return -1;
     }
-    return server_sweep_open(server, err);
+    if (server_sweep_open(server, err)) {
+        return -1;
+    }
+    server->log_keeper = log_keeper_create(server->settings.db, server->sweep_id, server->log, err);
+    return server->log_keeper ? 0 : -1;
 }
 
 struct server *server_create(const struct server_settings *settings, struct error *err)
@@ -112,6 +116,7 @@ void server_destroy(struct server *server)
         return;
     }
     blob_server_destroy(server->blob_server);
+    log_keeper_destroy(server->log_keeper);
     engine_destroy(server->engine);
     store_close(server->reader);
     store_close(server->store);

@@ -204,10 +204,10 @@ static struct endpoint *bind_tcp(struct bus *bus, const char *address, struct er
     long port = strtol(colon + 1, NULL, 10);
     /* The next port is easy to let through a firewall. */
     snprintf(beside, sizeof beside, "%.*s:%ld", (int)(colon - address), address, port + 1);
-    struct endpoint *endpoint = port < 65535 ? endpoint_bind(bus, beside, NULL) : NULL;
+    struct endpoint *endpoint = port < 65535 ? endpoint_bind_blobs(bus, beside, NULL) : NULL;
     if (!endpoint) {
         snprintf(beside, sizeof beside, "%.*s:*", (int)(colon - address), address);
-        endpoint = endpoint_bind(bus, beside, err);
+        endpoint = endpoint_bind_blobs(bus, beside, err);
     }
     return endpoint;
 }
@@ -219,7 +219,7 @@ static struct endpoint *bind_beside(struct bus *bus, const char *address, struct
     }
     char beside[ADDRESS_LIMIT];
     snprintf(beside, sizeof beside, "%s-blobs", address);
-    return endpoint_bind(bus, beside, err);
+    return endpoint_bind_blobs(bus, beside, err);
 }
 
 static int thread_start(struct blob_server *server, struct error *err)

@@ -15,6 +15,7 @@
 #include "coordinator/server_blobs.h"
 #include "coordinator/server_compact.h"
 #include "coordinator/server_leftovers.h"
+#include "coordinator/server_logs.h"
 #include "coordinator/server_peers.h"
 
 #include <stdatomic.h>
@@ -44,6 +45,7 @@ struct server {
     struct effects effects;
     struct compactor compactor;
     struct leftovers leftovers;
+    struct log_keeper *log_keeper;
 
     int stop_pipe[2];      /* wakes the loop */
     atomic_int stop_level; /* 0, 1: hand back, 2: at once */
@@ -66,8 +68,6 @@ int server_data_remember(const struct server *server, struct error *err);
 int server_extension_check(const struct server *server, const struct snapshot *snapshot, struct error *err);
 /* Commits what the effects hold, trying until it succeeds or the server is told to go at once (-1). */
 int server_commit(struct server *server, struct error *err);
-/* Writes the logs that the effects hold. Failures are logged, no more. */
-void server_logs_keep(struct server *server);
 /* Fills `answer` (an initialised MESSAGE_ANSWER) for a MESSAGE_QUERY. */
 void server_answer(struct server *server, const struct message *query, struct message *answer);
 

@@ -242,7 +242,10 @@ static void logs_are_kept(void **state)
     hear_and_forget(fixture, MESSAGE_ANSWER);
     free(text);
 
-    const char *id = server_sweep_id(fixture->server);
+    char id[SWEEP_ID_SIZE];
+    memcpy(id, server_sweep_id(fixture->server), sizeof id);
+    server_request_stop(fixture->server, 2);
+    server_end(fixture); /* writes what it has first */
     snprintf(path, sizeof path, "%s.files/%s/trial-000001/attempt-1/stderr", fixture->db, id);
     text = file_read(path, 0, &size, NULL);
     assert_non_null(text);
@@ -253,7 +256,6 @@ static void logs_are_kept(void **state)
     free(text);
     snprintf(path, sizeof path, "%s.files/%s/trial-000001/attempt-1/stdout", fixture->db, id);
     assert_false(file_exists(path));
-    server_request_stop(fixture->server, 2);
 }
 
 static void an_idle_server_stops_at_once(void **state)
