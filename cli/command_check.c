@@ -9,11 +9,10 @@
 #include <string.h>
 
 static const char usage[] = "usage: rung check SPEC [OPTION]...\n"
-                            "Checks a spec (\"-\": standard input) and its data, and shows the space, the "
-                            "rungs, the learning rates that\n"
-                            "the batch sizes come to, and what may not be meant. Nothing is written. Exit "
-                            "code 2: the spec or its data is\n"
-                            "wrong; every error is listed with its line and column.\n"
+                            "Checks a spec (\"-\": standard input) and its data, and shows the space, the\n"
+                            "rungs, the learning rates that the batch sizes come to, and what may not be\n"
+                            "meant. Nothing is written. Exit code 2: the spec or its data is wrong; every\n"
+                            "error is listed with its line and column.\n"
                             "\n"
                             "  --sample N           show the first N trials\n"
                             "  --format F           table (default) or json\n"

@@ -12,11 +12,11 @@
 static const char usage[] =
     "usage: rung coordinator SPEC [OPTION]...\n"
     "       rung coordinator --resume [SWEEP] [OPTION]...\n"
-    "Serves a sweep; attach workers at any time with: rung worker ENDPOINT. SPEC may be - (standard input).\n"
+    "Serves a sweep; attach workers at any time with: rung worker ENDPOINT.\n"
+    "SPEC may be - (standard input).\n"
     "\n"
-    "  --bind ADDRESS       listen there: tcp://HOST:PORT (default " DEFAULT_ADDRESS
-    "; port 0: any free one),\n"
-    "                       ipc://PATH; may be repeated\n" SERVE_OPTIONS_HELP;
+    "  --bind ADDRESS       on tcp://HOST:PORT (default " DEFAULT_ADDRESS ";\n"
+    "                       port 0: any free one), ipc://PATH; may be repeated\n" SERVE_OPTIONS_HELP;
 
 static const struct option options_table[] = {
     SERVE_LONG_OPTIONS, {"bind", required_argument, NULL, OPTION_OWN}, {NULL, 0, NULL, 0}};

@@ -9,18 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: rung keygen [--config DIR]\n"
-    "       rung keygen --for NAME [--out DIR] [--config DIR]\n"
-    "Without --for: makes this user's keys, if they are missing, and prints the public ones.\n"
-    "With --for: makes DIR (default NAME-keys) with a worker.key of its own and coordinator.pub, and "
-    "authorizes that key\n"
-    "here, for running coordinators too. Hand DIR over by a safe way; there: rung worker ENDPOINT --config "
-    "DIR.\n"
-    "\n"
-    "  --for NAME    whom or what the key is for (a note in the list of authorized keys)\n"
-    "  --out DIR     where the folder to hand over is made\n"
-    "  --config DIR  folder of this user's keys (default ~/.config/rung)\n";
+static const char usage[] = "usage: rung keygen [--config DIR]\n"
+                            "       rung keygen --for NAME [--out DIR] [--config DIR]\n"
+                            "Without --for: makes this user's keys, if missing, and prints the public ones.\n"
+                            "With --for: makes DIR (default NAME-keys) with a worker.key of its own and\n"
+                            "coordinator.pub, and authorizes that key here, for running coordinators, too.\n"
+                            "Hand DIR over by a safe way; there: rung worker ENDPOINT --config DIR.\n"
+                            "\n"
+                            "  --for NAME    whom the key is for (a note in the list of authorized keys)\n"
+                            "  --out DIR     where the folder to hand over is made\n"
+                            "  --config DIR  folder of this user's keys (default ~/.config/rung)\n";
 
 enum { OPTION_FOR = 1000, OPTION_OUT, OPTION_CONFIG };
 

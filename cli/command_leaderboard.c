@@ -15,13 +15,12 @@ static const char usage[] =
     "Ranked trials of SWEEP (a name or id; default the newest), best first.\n"
     "\n"
     "  --top N           the first N rows only\n"
-    "  --where E         only some trials: 'batch_size >= 64 and state = completed', 'model in (mlp, "
-    "linear)'\n"
-    "  --sort NAME       by a column, parameter or metric, -NAME downwards (default: by rank)\n"
-    "  --columns A,B     these columns: rank, sweep, trial, state, reason, objective, resource, seconds, "
-    "worker,\n"
-    "                    device, attempts, or the name of a parameter, metric or derived "
-    "value\n" QUERY_OPTIONS_HELP;
+    "  --where E         only some trials: 'batch_size >= 64 and state = completed',\n"
+    "                    'model in (mlp, linear)'\n"
+    "  --sort NAME       by a column, parameter or metric, -NAME downwards\n"
+    "  --columns A,B     these columns: rank, sweep, trial, state, reason, objective,\n"
+    "                    resource, seconds, worker, device, attempts, or the name of\n"
+    "                    a parameter, metric or derived value\n" QUERY_OPTIONS_HELP;
 
 enum { OPTION_TOP = QUERY_OWN, OPTION_WHERE, OPTION_SORT, OPTION_COLUMNS };
 

@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] = "usage: rung logs SWEEP TRIAL [OPTION]...\n"
-                            "What the newest attempt of a trial printed: its stdout on stdout, its stderr on "
-                            "stderr. SWEEP is a name or id; with\n"
-                            "TRIAL alone it is the newest.\n"
-                            "\n"
-                            "  --attempt N       this attempt\n"
-                            "  -f, --follow      go on as it grows, until the attempt has ended or Ctrl-C\n"
-                            "  --db PATH         database (default rung.db, or RUNG_DB)\n";
+static const char usage[] =
+    "usage: rung logs [SWEEP] TRIAL [OPTION]...\n"
+    "What the newest attempt of a trial printed: its stdout on stdout, its stderr on\n"
+    "stderr. SWEEP is a name or id; with TRIAL alone it is the newest.\n"
+    "\n"
+    "  --attempt N       this attempt\n"
+    "  -f, --follow      go on as it grows, until the attempt has ended or Ctrl-C\n"
+    "  --db PATH         database (default rung.db, or RUNG_DB)\n";
 
 enum { OPTION_DB = QUERY_DB, OPTION_ATTEMPT = QUERY_OWN };
 #define FOLLOW_MS 250

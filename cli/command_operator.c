@@ -39,20 +39,21 @@ static const struct operator_word pause_word = {
     "pause", "Starts no more trials until 'rung resume'; running ones go on.", MESSAGE_PAUSE};
 static const struct operator_word resume_word = {"resume", "Goes on after 'rung pause'.", MESSAGE_RESUME};
 static const struct operator_word stop_word = {
-    "stop", "Ends the sweep: no new trials, running ones finish; with --now they checkpoint and end.",
+    "stop", "Ends the sweep: no new trials, running ones finish;\nwith --now they checkpoint and end.",
     MESSAGE_STOP};
 
 static void print_usage(const struct operator_word *word)
 {
     printf("usage: rung %s [ENDPOINT] [OPTION]...\n%s\n"
-           "ENDPOINT is tcp://HOST:PORT, ipc://PATH or @FILE; default RUNG_ENDPOINT, else " DEFAULT_ENDPOINT
-           "\n\n",
+           "ENDPOINT is tcp://HOST:PORT, ipc://PATH or @FILE; default RUNG_ENDPOINT, else\n" DEFAULT_ENDPOINT
+           ".\n"
+           "\n",
            word->name, word->what);
     if (word->type == MESSAGE_STOP)
         puts("  --now             do not wait for running trials");
     puts("  --format F        table (default) or json\n"
          "  --config DIR      folder of the keys (default ~/.config/rung)\n"
-         "  --server-key KEY  the coordinator's public key (default: the one in that folder)\n"
+         "  --server-key KEY  the coordinator's public key (default: that folder's)\n"
          "  --insecure        the coordinator was started with --insecure");
 }
 

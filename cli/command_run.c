@@ -18,11 +18,11 @@
 static const char usage[] =
     "usage: rung run SPEC [OPTION]...\n"
     "       rung run --resume [SWEEP] [OPTION]...\n"
-    "Runs a sweep on this machine and prints the leaderboard. Other machines may attach: the address is "
-    "printed.\n"
+    "Runs a sweep on this machine and prints the leaderboard. Other machines may\n"
+    "attach: the address is printed.\n"
     "\n"
     "  --devices D          auto (default) or cpu:N\n"
-    "  --bind ADDRESS       where others attach (default tcp://127.0.0.1:0, any free port)\n"
+    "  --bind ADDRESS       where others attach (default tcp://127.0.0.1:0: any port)\n"
     "  --top N              rows of the leaderboard at the end (default 10)\n"
     "  --format F           table (default), json or csv\n" SERVE_OPTIONS_HELP;
 

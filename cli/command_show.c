@@ -18,10 +18,10 @@
 #define ERROR_LINES 15
 
 static const char usage[] =
-    "usage: rung show SWEEP TRIAL [OPTION]...\n"
-    "One trial: parameters, derived values, curve, attempts, errors with the end of "
-    "stderr. SWEEP is a name or id; with\n"
-    "TRIAL alone it is the newest. Trial 0 is the refit of the winner.\n"
+    "usage: rung show [SWEEP] TRIAL [OPTION]...\n"
+    "One trial: parameters, derived values, curve, attempts, errors with the end of\n"
+    "stderr. SWEEP is a name or id; with TRIAL alone it is the newest. Trial 0 is the\n"
+    "refit of the winner.\n"
     "\n"
     "  --all             every point of a long curve (csv is the whole curve)\n" QUERY_OPTIONS_HELP;
 

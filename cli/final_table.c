@@ -10,6 +10,7 @@
 static json_t *score_rows(const json_t *final)
 {
     json_t *rows = json_array();
+    bool several = json_get_integer(final, "seeds", 2) > 1; /* one has no deviation */
     const char *name;
     json_t *value;
     json_object_foreach((json_t *) final, name, value)
@@ -17,9 +18,9 @@ static json_t *score_rows(const json_t *final)
         json_t *mean = json_object_get(value, "mean");
         double number; /* may be no finite one, which is text in JSON */
         if (strncmp(name, "test_", 5) == 0 && (mean != NULL || json_number_get(value, &number))) {
-            json_array_append_new(rows,
-                                  json_pack("{s:s, s:O, s:O?}", "metric", name, "mean",
-                                            mean != NULL ? mean : value, "sd", json_object_get(value, "sd")));
+            json_array_append_new(rows, json_pack("{s:s, s:O, s:O?}", "metric", name, "mean",
+                                                  mean != NULL ? mean : value, "sd",
+                                                  several ? json_object_get(value, "sd") : NULL));
         }
     }
     return rows;

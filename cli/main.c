@@ -10,7 +10,7 @@
 #include <string.h>
 
 const struct command commands[] = {
-    {"run", command_run, "run a sweep on this machine: coordinator and workers, leaderboard at the end"},
+    {"run", command_run, "run a sweep on this machine; the leaderboard at the end"},
     {"coordinator", command_coordinator, "serve a sweep to workers that attach from anywhere"},
     {"worker", command_worker, "attach this machine to a coordinator"},
     {"leaderboard", command_leaderboard, "ranked trials of a sweep"},

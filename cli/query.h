@@ -35,10 +35,10 @@ enum query_option_code {
     }
 #define QUERY_OPTIONS_HELP                                                                                   \
     "  --db PATH         database (default rung.db, or RUNG_DB)\n"                                           \
-    "  --endpoint E      ask a live coordinator instead: tcp://HOST:PORT, ipc://PATH or @FILE\n"             \
+    "  --endpoint E      ask a live coordinator: tcp://HOST:PORT, ipc://PATH, @FILE\n"                       \
     "  --format F        table (default), json or csv\n"                                                     \
     "  --config DIR      folder of the keys (default ~/.config/rung)\n"                                      \
-    "  --server-key KEY  the coordinator's public key (default: the one in that folder)\n"                   \
+    "  --server-key KEY  the coordinator's public key (default: that folder's)\n"                            \
     "  --insecure        the coordinator was started with --insecure\n"
 
 /* Takes one option. 0: taken; 1: it is none of these; -1: a wrong value, told on stderr for `command`. */

@@ -47,11 +47,11 @@ enum serve_option_code {
     "  --db PATH            database (default rung.db, or RUNG_DB)\n"                                        \
     "  --name NAME          name of the sweep, over the spec's\n"                                            \
     "  --set KEY=VALUE      over the spec, dotted keys; may be repeated\n"                                   \
-    "  --resume             go on with a stored sweep: of the SPEC's name, or the one named instead of a\n"  \
-    "                       SPEC, or the newest\n"                                                           \
+    "  --resume             go on with a stored sweep: of the SPEC's name, or the one\n"                     \
+    "                       named instead of a SPEC, or the newest\n"                                        \
     "  --endpoint-file PATH write the address for workers there, once it is bound\n"                         \
     "  --config DIR         folder of the keys (default ~/.config/rung)\n"                                   \
-    "  --insecure           no encryption and no allow-list: only in a closed network\n"                     \
+    "  --insecure           no encryption, no allow-list: only in a closed network\n"                        \
     "  --linger             keep serving after the sweep has ended\n"                                        \
     "  -q, --quiet          only warnings and errors;  -v, --verbose: more\n"
 

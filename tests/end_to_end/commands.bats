@@ -7,6 +7,7 @@ load support
     for command in run coordinator worker leaderboard show logs list check status pause resume stop keygen; do
         says "$command"
         "$RUNG" "$command" --help | grep -q "usage: rung $command"
+        [ "$("$RUNG" "$command" --help | awk 'length > 80' | wc -l)" = 0 ]
     done
 }
 
