@@ -2,9 +2,9 @@
 #include "worker/training/data.h"
 
 #include "base/text.h"
-#include "worker/training/data_columns.h"
 #include "worker/training/data_features.h"
 #include "worker/training/data_file.h"
+#include "worker/training/data_messages.h"
 #include "worker/training/data_split.h"
 #include "worker/training/data_table.h"
 #include "worker/training/data_target.h"

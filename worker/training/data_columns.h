@@ -1,10 +1,8 @@
-/* What each column of a table is, decided over the whole of it; and the cells that do not fit. */
+/* What each column of a table is, decided over the whole of it. */
 #ifndef RUNG_WORKER_TRAINING_DATA_COLUMNS_H
 #define RUNG_WORKER_TRAINING_DATA_COLUMNS_H
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
 #include "worker/training/data_table.h"
 
 enum column_use { COLUMN_EMPTY, COLUMN_NUMBERS, COLUMN_TEXTS };
@@ -20,29 +18,5 @@ enum column_use column_use(const struct column_summary *summary);
 
 /* Gives the number cells of a column of texts an entry in its dictionary too. ERROR_MEMORY. */
 int column_make_texts(const struct table *table, struct column *column, struct error *err);
-
-/* Cells that do not fit, gathered over all columns for one message. */
-struct misfits {
-    struct text cells, gaps; /* lines of the message */
-    int64_t cell_count, gap_count;
-    int cells_named, gaps_named;
-};
-void misfits_init(struct misfits *misfits);
-void misfits_release(struct misfits *misfits);
-/* Adds the cells of column `c`, of numbers, that are texts, and its missing ones. */
-void misfits_add_numbers(struct misfits *misfits, const struct table *table, int64_t c);
-/* Adds the missing cells of column `c`, a target: every one is named. doubtful: "-" and its like are missing
- * too. */
-void misfits_add_labels(struct misfits *misfits, const struct table *table, int64_t c, bool doubtful);
-/* 0 when there are none; else -1 with all of them in err (ERROR_USAGE). */
-int misfits_report(const struct misfits *misfits, const struct table *table, struct error *err);
-
-/* -1 with ERROR_USAGE: the number in that row of data is none in float32 once standardised by the training
- * rows. */
-int column_refuse_far(const struct table *table, int64_t c, int64_t row, double mean, double sd,
-                      struct error *err);
-
-/* Adds one printf-formatted note to `notes` (NULL: nothing), repaired to valid UTF-8. */
-void note_add(json_t *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "worker/training/data_columns.h"
+#include "worker/training/data_messages.h"
 
 #include <math.h>
 #include <stdlib.h>

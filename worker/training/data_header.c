@@ -1,6 +1,7 @@
 /* Deciding whether the first row names the columns; see data_table.h. */
 #include "base/text.h"
 #include "worker/training/data_columns.h"
+#include "worker/training/data_messages.h"
 
 #include <math.h>
 #include <stdio.h>
