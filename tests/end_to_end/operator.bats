@@ -88,3 +88,13 @@ interrupt_coordinator() {
     says "in use" "choose another --db"
     case "$output" in *"rung stop"*) fail "$output" ;; esac
 }
+
+@test "halving in brackets: a sweep that was extended equals one that was never stopped" {
+    local halving=$RUNG_CONFIGS/digits-halving.yaml
+    expect 0 "$RUNG" run "$halving" --db whole.db --set early_terminate.bracket_size=9 --set run_cap=27
+    expect 0 "$RUNG" run "$halving" --db "$db" --set early_terminate.bracket_size=9 --set run_cap=9
+    expect 0 "$RUNG" run --resume digits-halving --db "$db" --set run_cap=27
+    board whole.db >whole
+    board "$db" >extended
+    diff whole extended
+}
