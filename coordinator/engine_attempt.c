@@ -253,6 +253,10 @@ static void ended_apply(struct engine *engine, struct trial *trial, int64_t numb
     }
     attempt_close(engine, trial, message->outcome);
     details_take(engine, trial, message);
+    if (message->checkpoint_lost && message->outcome == OUTCOME_INTERRUPTED) {
+        trial_begin_again(engine, trial);
+        return;
+    }
     if (message->checkpoint)
         checkpoint_set(engine, trial, message->checkpoint, message->checkpoint_bytes, message->resource);
     trial_attempt_over(engine, trial, message->outcome);

@@ -218,6 +218,7 @@ void trial_enqueue(struct engine *engine, struct trial *trial, enum queue queue)
 void trial_dequeue(struct engine *engine, struct trial *trial);
 void trial_prune(struct engine *engine, struct trial *trial);
 void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome);
+void trial_begin_again(struct engine *engine, struct trial *trial);
 /* In a sweep that is being stopped: what does not run now never will. */
 void trial_give_up(struct engine *engine, struct trial *trial);
 extern const struct heap_order queue_order, ranking_order;

@@ -285,6 +285,16 @@ static void outcome_take(struct engine *engine, struct trial *trial, enum outcom
     }
 }
 
+/* Its checkpoint cannot be used. It trains again from 0, which gives the same curve; counted like a lost
+ * attempt, for a disk that damages all it keeps must not keep a trial going for ever. */
+void trial_begin_again(struct engine *engine, struct trial *trial)
+{
+    engine_note(engine, "trial %lld: the checkpoint at %lld was lost or damaged; it begins again",
+                (long long)trial->record.number, (long long)trial->record.checkpoint_resource);
+    checkpoint_drop(engine, trial);
+    trial_attempt_over(engine, trial, OUTCOME_LOST);
+}
+
 void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome outcome)
 {
     outcome_take(engine, trial, outcome);

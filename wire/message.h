@@ -134,6 +134,7 @@ struct message {
     char *checkpoint;     /* ended: sha256 of the uploaded checkpoint, or NULL; fetch, chunk, put, stored: the
                              blob */
     int64_t checkpoint_bytes;
+    bool checkpoint_lost; /* ended: the checkpoint to start from is gone or damaged */
     char *log_stdout,
         *log_stderr; /* ended: what was printed during the attempt, at most 64 KiB each, or NULL */
     char *error;     /* ended: what went wrong with the end of stderr; error: the text; answer: the refusal or

@@ -143,6 +143,8 @@ static const struct field ended_fields[] = {
     {"resource", FIELD_INTEGER, REQUIRED, AT(resource), 0, NULL, "completed units"},
     {"checkpoint", FIELD_HASH, OPTIONAL, AT(checkpoint), 0, NULL, "the uploaded checkpoint"},
     {"checkpoint_bytes", FIELD_INTEGER, OPTIONAL, AT(checkpoint_bytes), 0, NULL, "its size"},
+    {"checkpoint_lost", FIELD_BOOLEAN, OPTIONAL, AT(checkpoint_lost), 0, NULL,
+     "the checkpoint to start from is gone or damaged: the trial begins again"},
     {"error", FIELD_TEXT, OPTIONAL, AT(error), 0, NULL, "what went wrong, with the end of stderr"},
     {"stdout", FIELD_TEXT, OPTIONAL, AT(log_stdout), 0, NULL,
      "what was printed during the attempt, for people"},

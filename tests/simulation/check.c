@@ -175,7 +175,8 @@ static void check_trials(struct simulation *simulation)
     }
     for (int64_t number = 1; number <= last; number++) {
         const struct trial_record *trial = stored_trial(simulation, number);
-        if (*trial->checkpoint && (number != best || !blob_exists(simulation, trial->checkpoint)))
+        if (*trial->checkpoint && (number != best || (!blob_exists(simulation, trial->checkpoint) &&
+                                                      !blob_is_lost(simulation, trial->checkpoint))))
             simulation_violate(simulation, "the checkpoint of trial %lld is kept or named without need",
                                (long long)number);
     }
@@ -249,7 +250,7 @@ void check_end(struct simulation *simulation)
     check_final(simulation);
     check_blobs(simulation);
     for (int fault = 0; fault < FAULT_COUNT && !simulation->calm && !simulation->stop_at; fault++)
-        if (simulation->fired[fault] < FAULTS_OF_A_KIND)
+        if (simulation->fired[fault] < faults_wanted(simulation, (enum fault)fault))
             simulation_violate(simulation, "only %d times: %s", simulation->fired[fault],
                                fault_name((enum fault)fault));
 }

@@ -41,6 +41,7 @@ enum fault {
     FAULT_COORDINATOR_INTERRUPT,
     FAULT_SWEEP_PAUSE,
     FAULT_ATTEMPT_CRASH,
+    FAULT_BLOB_LOST,
     FAULT_ARMED_COUNT, /* those before are drawn; those after come from the trials themselves */
     FAULT_DIVERGE = FAULT_ARMED_COUNT,
     FAULT_OUT_OF_MEMORY,
@@ -86,7 +87,7 @@ struct training {
     int64_t trial, attempt;
     json_t *parameters;
     int64_t start, until, resource;
-    bool is_final;
+    bool is_final, lacks_checkpoint;
     enum training_state state;
     enum outcome ending; /* while it uploads: what comes after */
     int slot;
@@ -127,6 +128,7 @@ struct world_store {
     struct record **all;
     size_t count, capacity;
     struct table blobs; /* first 64 bits of the hash -> itself */
+    struct table lost;  /* likewise: gone or damaged by a fault */
     int64_t points;     /* different (trial, resource) */
     struct table seen_points;
     int64_t trials; /* highest number */
@@ -186,6 +188,8 @@ int64_t simulation_between(struct simulation *simulation, int64_t low, int64_t h
 void simulation_schedule(struct simulation *simulation, const struct happening *happening);
 /* Takes an armed fault of this kind, one time in `rarity`. */
 bool simulation_fault(struct simulation *simulation, enum fault fault, int rarity);
+/* How many of a kind must strike in a run. */
+int faults_wanted(const struct simulation *simulation, enum fault fault);
 void simulation_violate(struct simulation *simulation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void simulation_say(struct simulation *simulation, const char *format, ...)
@@ -219,6 +223,9 @@ void store_release(struct simulation *simulation);
 void blob_put(struct simulation *simulation, const char *sha256);
 bool blob_exists(const struct simulation *simulation, const char *sha256);
 void blob_delete(struct simulation *simulation, const char *sha256);
+/* Some stored checkpoint of a trial that goes on is gone, or its bytes are others. */
+void blob_lose_any(struct simulation *simulation);
+bool blob_is_lost(const struct simulation *simulation, const char *sha256);
 /* Keys of the blobs that no trial's row names; free() them. */
 uint64_t *blobs_unnamed(const struct simulation *simulation, size_t *count);
 
@@ -247,7 +254,7 @@ uint64_t said_key(int64_t trial, int64_t attempt, int64_t resource);
 /* Kept until its slot is free: the slot may be given before its worker knows that it gives it up. */
 void training_add(struct simulation *simulation, struct agent *agent, const struct assignment *assignment,
                   int slot);
-void training_begin(struct simulation *simulation, const struct agent *agent, struct training *training);
+void training_begin(struct simulation *simulation, struct agent *agent, struct training *training);
 bool training_needs_slot(const struct training *training);
 void training_epoch(struct simulation *simulation, struct agent *agent, struct training *training);
 void training_uploaded(struct simulation *simulation, struct agent *agent, struct training *training);

@@ -69,7 +69,7 @@ static void check_trial(struct simulation *simulation, const struct trial_record
         simulation_violate(simulation, "trial %lld moved from %s to %s/%s", number,
                            trial_state_name(old->state), trial_state_name(new->state),
                            trial_reason_name(new->reason));
-    if (!trial_state_is_end(new->state) && *old->checkpoint &&
+    if (!trial_state_is_end(new->state) && *old->checkpoint && !blob_is_lost(simulation, old->checkpoint) &&
         (!*new->checkpoint || new->checkpoint_resource < old->checkpoint_resource))
         simulation_violate(simulation, "trial %lld lost its checkpoint at %lld", number,
                            (long long)old->checkpoint_resource);
@@ -205,7 +205,8 @@ static void check_commit(struct simulation *simulation, const struct record *rec
 {
     if (record->type == RECORD_TRIAL) {
         const struct record *row = store_row(simulation, RECORD_TRIAL, record->trial.number, 0, 0);
-        if (*row->trial.checkpoint && !blob_exists(simulation, row->trial.checkpoint))
+        if (*row->trial.checkpoint && !blob_exists(simulation, row->trial.checkpoint) &&
+            !blob_is_lost(simulation, row->trial.checkpoint))
             simulation_violate(simulation, "trial %lld names a checkpoint that is not stored",
                                (long long)record->trial.number);
     } else if (record->type == RECORD_ATTEMPT && record->attempt.number > 1) {
@@ -290,6 +291,7 @@ void store_release(struct simulation *simulation)
     free(store->all);
     engine_table_release(&store->rows);
     engine_table_release(&store->blobs);
+    engine_table_release(&store->lost);
     engine_table_release(&store->seen_points);
     engine_table_release(&simulation->said);
 }
@@ -311,6 +313,29 @@ void blob_put(struct simulation *simulation, const char *sha256)
         if (server->leftovers[i] == blob_key(sha256))
             server->leftovers[i] = 0;
     engine_table_put(&simulation->store.blobs, blob_key(sha256), simulation);
+    engine_table_remove(&simulation->store.lost, blob_key(sha256));
+}
+
+bool blob_is_lost(const struct simulation *simulation, const char *sha256)
+{
+    return engine_table_get(&simulation->store.lost, blob_key(sha256));
+}
+
+void blob_lose_any(struct simulation *simulation)
+{
+    struct world_store *store = &simulation->store;
+    if (!simulation->armed[FAULT_BLOB_LOST])
+        return;
+    for (int64_t number = 1; number <= store->trials; number++) {
+        const struct record *row = store_row(simulation, RECORD_TRIAL, number, 0, 0);
+        const char *sha256 = row->trial.checkpoint;
+        if (!*sha256 || trial_state_is_end(row->trial.state) || !blob_exists(simulation, sha256) ||
+            !simulation_fault(simulation, FAULT_BLOB_LOST, 2))
+            continue;
+        blob_delete(simulation, sha256);
+        engine_table_put(&store->lost, blob_key(sha256), simulation);
+        return;
+    }
 }
 
 bool blob_exists(const struct simulation *simulation, const char *sha256)

@@ -73,6 +73,7 @@ static void training_end(struct simulation *simulation, struct agent *agent, str
                      (void *)((uintptr_t)outcome + 1));
     message.outcome = outcome;
     message.resource = training->resource;
+    message.checkpoint_lost = training->lacks_checkpoint;
     if (checkpoint) {
         message.checkpoint = calloc(1, 65);
         message.checkpoint_bytes = 1000;
@@ -113,8 +114,15 @@ bool training_needs_slot(const struct training *training)
            (training->state == UPLOADS && training->ending != OUTCOME_PAUSED);
 }
 
-void training_begin(struct simulation *simulation, const struct agent *agent, struct training *training)
+void training_begin(struct simulation *simulation, struct agent *agent, struct training *training)
 {
+    char checkpoint[65];
+    trial_checkpoint(training->parameters, training->start, checkpoint);
+    if (training->start > 0 && !blob_exists(simulation, checkpoint)) {
+        training->lacks_checkpoint = true;
+        training_end(simulation, agent, training, OUTCOME_INTERRUPTED, false);
+        return;
+    }
     if (training->start < training->until)
         next_epoch(simulation, agent, training);
     else
@@ -148,7 +156,7 @@ void training_add(struct simulation *simulation, struct agent *agent, const stru
     /* An assign may come late, when the trial is over and its blobs are gone; a current one must find its
      * blob. */
     else if (training->start > 0 && row->attempt.outcome == OUTCOME_NONE &&
-             !blob_exists(simulation, checkpoint))
+             !blob_exists(simulation, checkpoint) && !blob_is_lost(simulation, checkpoint))
         simulation_violate(simulation, "the checkpoint of trial %lld at %lld is gone",
                            (long long)training->trial, (long long)training->start);
 }

@@ -59,7 +59,7 @@ static bool slot_is_free(const struct agent *agent, int slot)
     return true;
 }
 
-static void begin_queued(struct simulation *simulation, const struct agent *agent, int slot)
+static void begin_queued(struct simulation *simulation, struct agent *agent, int slot)
 {
     struct training *next = NULL;
     for (int i = 0; i < agent->training_count; i++) {

@@ -254,7 +254,6 @@ int main(void)
         cmocka_unit_test(things_that_are_no_table),
         cmocka_unit_test(a_missing_file_is_no_usage_error),
         cmocka_unit_test(files_that_cannot_be_tables_are_not_read),
-        cmocka_unit_test(files_that_cannot_be_tables_are_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
