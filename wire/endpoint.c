@@ -2,6 +2,7 @@
 #include "wire/endpoint.h"
 
 #include "base/files.h"
+#include "wire/address.h"
 #include "wire/bus.h"
 #include "wire/raw_socket.h"
 
@@ -27,18 +28,6 @@ static bool is_tcp(const char *address)
 static bool is_ipc(const char *address)
 {
     return strncmp(address, "ipc://", 6) == 0;
-}
-
-static int address_check(const char *address, struct error *err)
-{
-    if (!is_tcp(address) && !is_ipc(address)) {
-        return error_set(err, ERROR_USAGE, "\"%s\" is not an address (tcp://HOST:PORT or ipc://PATH)",
-                         address);
-    }
-    if (strlen(address) >= ADDRESS_LIMIT) {
-        return error_set(err, ERROR_USAGE, "the address \"%.64s...\" is too long", address);
-    }
-    return 0;
 }
 
 /* ipc has no keys: who may enter the folder may talk. */
@@ -69,7 +58,7 @@ static struct endpoint *endpoint_create(struct bus *bus, enum raw_kind kind, str
         return NULL;
     }
     endpoint->bus = bus;
-    endpoint->router = kind == RAW_ROUTER;
+    endpoint->router = kind != RAW_DEALER;
     endpoint->socket = raw_socket_create(bus_context(bus), kind);
     char name[64];
     snprintf(name, sizeof name, "inproc://monitor-%u", bus_next_number(bus));
@@ -127,12 +116,13 @@ static int endpoint_secure(struct endpoint *endpoint, const char *address, struc
     return 0;
 }
 
-struct endpoint *endpoint_bind(struct bus *bus, const char *address, struct error *err)
+static struct endpoint *bind_router(struct bus *bus, enum raw_kind kind, const char *address,
+                                    struct error *err)
 {
-    if (address_check(address, err) || (is_ipc(address) && ipc_folder_check(address, err))) {
+    if (address_check_bind(address, err) || (is_ipc(address) && ipc_folder_check(address, err))) {
         return NULL;
     }
-    struct endpoint *endpoint = endpoint_create(bus, RAW_ROUTER, err);
+    struct endpoint *endpoint = endpoint_create(bus, kind, err);
     if (!endpoint) {
         return NULL;
     }
@@ -152,11 +142,21 @@ struct endpoint *endpoint_bind(struct bus *bus, const char *address, struct erro
     return endpoint;
 }
 
+struct endpoint *endpoint_bind(struct bus *bus, const char *address, struct error *err)
+{
+    return bind_router(bus, RAW_ROUTER, address, err);
+}
+
+struct endpoint *endpoint_bind_blobs(struct bus *bus, const char *address, struct error *err)
+{
+    return bind_router(bus, RAW_BLOB_ROUTER, address, err);
+}
+
 struct endpoint *endpoint_connect(struct bus *bus, const char *address, const char *server_key,
                                   struct error *err)
 {
     const struct security *security = bus_security(bus);
-    if (address_check(address, err)) {
+    if (address_check_connect(address, err)) {
         return NULL;
     }
     if (server_key && !security) {

@@ -3,9 +3,8 @@
 #ifndef RUNG_WIRE_ENDPOINT_H
 #define RUNG_WIRE_ENDPOINT_H
 
+#include "wire/address.h"
 #include "wire/socket.h"
-
-#define ADDRESS_LIMIT 256
 
 struct endpoint {
     struct bus *bus;

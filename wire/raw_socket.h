@@ -22,7 +22,7 @@ struct raw_part {
     size_t size;
 };
 
-enum raw_kind { RAW_ROUTER, RAW_DEALER, RAW_ZAP, RAW_MONITOR };
+enum raw_kind { RAW_ROUTER, RAW_BLOB_ROUTER, RAW_DEALER, RAW_ZAP, RAW_MONITOR };
 
 /* What a monitor saw, in our words. */
 enum raw_event {

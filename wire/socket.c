@@ -8,16 +8,27 @@
 #include <string.h>
 #include <zmq.h>
 
-/* Messages a peer may be behind before a send fails (and says so): far more than a healthy peer ever is. */
-#define QUEUE_LIMIT 100000
+/* Messages a server may be behind before a client's send fails (and says so). */
+#define CLIENT_QUEUE 100000
+/* The same for each peer of a server, and what a server keeps of a peer that is faster than itself: beyond
+ * that the peer waits. A worker of 1,024 slots gets as many assignments at once. Together with FRAME_TAKEN
+ * they bound the memory that one peer can cost. */
+#define PEER_SEND_QUEUE 2048
+#define PEER_RECEIVE_QUEUE 128
+#define PEER_BLOB_QUEUE 8 /* chunks of 1 MiB; a peer asks for at most 4 at a time */
+/* Bytes of a frame that a server takes; a client takes MESSAGE_FRAME_LIMIT. The bound is looked at before the
+ * encryption's own bytes are taken off. */
+#define FRAME_TAKEN (MESSAGE_BYTES_LIMIT + 1024)
 #define LINGER_MS 1000
 /* A refused or absent server is tried again after 100 ms, then ever later, up to this. */
 #define RECONNECT_FIRST_MS 100
 #define RECONNECT_LAST_MS 2000
 #define CONNECT_TIMEOUT_MS 5000
-/* A connection that says nothing for this long is closed, and made anew by the client. */
-#define PING_MS 5000
-#define PING_TIMEOUT_MS 20000
+/* What was sent and is not confirmed for this long ends the connection; the client makes it anew. Workers
+ * speak every 2 s, so a network that is gone is noticed. ZeroMQ's own heartbeats are no way to know: libzmq
+ * 4.3 aborts the process (stream_engine_base.cpp: !_io_error) when one is due on a connection that was lost
+ * while its receive queue was full. */
+#define UNCONFIRMED_MS 20000
 /* More connections than the 1,023 of ZeroMQ's default. */
 #define SOCKET_LIMIT 8192
 #define POLL_LIMIT 64
@@ -69,19 +80,31 @@ static bool option_set(void *socket, int option, int value)
     return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
 }
 
+static bool limits_set(void *socket, enum raw_kind kind)
+{
+    static const struct {
+        int send, receive;
+        int64_t frame;
+    } limits[] = {
+        [RAW_ROUTER] = {PEER_SEND_QUEUE, PEER_RECEIVE_QUEUE, FRAME_TAKEN},
+        [RAW_BLOB_ROUTER] = {PEER_BLOB_QUEUE, PEER_BLOB_QUEUE, FRAME_TAKEN},
+        [RAW_DEALER] = {CLIENT_QUEUE, CLIENT_QUEUE, MESSAGE_FRAME_LIMIT},
+    };
+    return option_set(socket, ZMQ_SNDHWM, limits[kind].send) &&
+           option_set(socket, ZMQ_RCVHWM, limits[kind].receive) &&
+           zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &limits[kind].frame, sizeof limits[kind].frame) == 0;
+}
+
 static bool options_set(void *socket, enum raw_kind kind)
 {
     static const struct {
         int option, value;
     } common[] = {
-        {ZMQ_SNDHWM, QUEUE_LIMIT},
-        {ZMQ_RCVHWM, QUEUE_LIMIT},
         {ZMQ_LINGER, LINGER_MS},
         {ZMQ_RECONNECT_IVL, RECONNECT_FIRST_MS},
         {ZMQ_RECONNECT_IVL_MAX, RECONNECT_LAST_MS},
         {ZMQ_CONNECT_TIMEOUT, CONNECT_TIMEOUT_MS},
-        {ZMQ_HEARTBEAT_IVL, PING_MS},
-        {ZMQ_HEARTBEAT_TIMEOUT, PING_TIMEOUT_MS},
+        {ZMQ_TCP_MAXRT, UNCONFIRMED_MS},
         {ZMQ_TCP_KEEPALIVE, 1},
         {ZMQ_TCP_KEEPALIVE_IDLE, 30},
         {ZMQ_TCP_KEEPALIVE_INTVL, 10},
@@ -95,18 +118,17 @@ static bool options_set(void *socket, enum raw_kind kind)
             return false;
         }
     }
-    int64_t largest = MESSAGE_FRAME_LIMIT;
-    if (zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest) != 0) {
-        return false;
-    }
     /* Without it a ROUTER drops what it cannot deliver, and says nothing. */
-    return kind != RAW_ROUTER || option_set(socket, ZMQ_ROUTER_MANDATORY, 1);
+    return limits_set(socket, kind) && (kind == RAW_DEALER || option_set(socket, ZMQ_ROUTER_MANDATORY, 1));
 }
 
 void *raw_socket_create(void *context, enum raw_kind kind)
 {
-    static const int types[] = {
-        [RAW_ROUTER] = ZMQ_ROUTER, [RAW_DEALER] = ZMQ_DEALER, [RAW_ZAP] = ZMQ_REP, [RAW_MONITOR] = ZMQ_PAIR};
+    static const int types[] = {[RAW_ROUTER] = ZMQ_ROUTER,
+                                [RAW_BLOB_ROUTER] = ZMQ_ROUTER,
+                                [RAW_DEALER] = ZMQ_DEALER,
+                                [RAW_ZAP] = ZMQ_REP,
+                                [RAW_MONITOR] = ZMQ_PAIR};
     void *socket = zmq_socket(context, types[kind]);
     if (socket && !options_set(socket, kind)) {
         raw_socket_close(socket);

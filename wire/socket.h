@@ -33,6 +33,8 @@ struct endpoint;
  * CURVE, its folder must be 0700. Errors: ERROR_RESOURCE for a port in use (the text names it and the
  * remedy), ERROR_USAGE for a malformed address. */
 struct endpoint *endpoint_bind(struct bus *bus, const char *address, struct error *err);
+/* The same for blobs: messages are few and large, so that fewer are queued for a peer that does not read. */
+struct endpoint *endpoint_bind_blobs(struct bus *bus, const char *address, struct error *err);
 /* Connects a DEALER. For CURVE `server_key` (40 Z85 characters) is the server's public key, or NULL for
  * ipc/insecure. */
 struct endpoint *endpoint_connect(struct bus *bus, const char *address, const char *server_key,
