@@ -1,5 +1,6 @@
 /* Errors: formatted into the caller's struct. */
 #include "base/error.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@ int error_set(struct error *err, enum error_code code, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    utf8_mend(message);
     err->code = code;
     memcpy(err->message, message, sizeof message);
     return -1;
@@ -46,6 +48,7 @@ int error_prefix(struct error *err, const char *format, ...)
     size_t rest = strnlen(err->message, sizeof message - used - 1);
     memcpy(message + used, err->message, rest);
     message[used + rest] = '\0';
+    utf8_mend(message);
     memcpy(err->message, message, sizeof message);
     return -1;
 }

@@ -17,7 +17,7 @@ enum error_code {
 
 struct error {
     enum error_code code;
-    char message[1000];
+    char message[1000]; /* UTF-8, whatever was put into it and wherever it was cut */
 };
 
 /* Sets code and message; always returns -1, so that `return error_set(err, ...)` reads well. */

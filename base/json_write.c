@@ -163,6 +163,10 @@ static void append_line(struct text *text, int depth)
 
 static void append_pretty(struct text *text, const json_t *value, int depth)
 {
+    if (!value) {
+        text->failed = true; /* as in json_append */
+        return;
+    }
     if (append_scalar(text, value))
         return;
     bool is_object = json_is_object(value);

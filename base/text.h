@@ -37,5 +37,7 @@ const char *nearest_word(const char *word, const char *const *words);
 
 /* Copies `size` bytes as valid UTF-8: each bad byte becomes U+FFFD. free() the result; NULL on no memory. */
 char *utf8_repair(const char *bytes, size_t size);
+/* The same in place, with '?' for each bad byte. */
+void utf8_mend(char *text);
 
 #endif

@@ -62,6 +62,28 @@ static void test_long_messages(void **state)
     assert_memory_equal(err.message, "mmm", 3);
 }
 
+/* Names and cells are quoted up to so many bytes, which may end inside a character; JSON takes only whole
+ * ones. */
+static void test_messages_are_utf8(void **state)
+{
+    (void)state;
+    struct error err;
+    char longer[3000];
+    error_set(&err, ERROR_USAGE, "%.3s!", "\xc3\xa4\xc3\xa4"); /* one and a half */
+    assert_string_equal(err.message, "\xc3\xa4?!");
+    error_prefix(&err, "%.1s", "\xe2\x82\xac");
+    assert_string_equal(err.message, "?: \xc3\xa4?!");
+    for (size_t i = 0; i < sizeof longer; i++)
+        longer[i] = i % 2 ? '\xa4' : '\xc3';
+    longer[sizeof longer - 1] = '\0';
+    error_set(&err, ERROR_USAGE, "%s", longer);
+    assert_int_equal(strlen(err.message), sizeof err.message - 1);
+    assert_string_equal(err.message + sizeof err.message - 4, "\xc3\xa4?");
+    error_set(&err, ERROR_USAGE, "%s", longer + 1);
+    error_prefix(&err, "load");
+    assert_memory_equal(err.message, "load: ?\xc3\xa4", 9);
+}
+
 static void test_exit_codes(void **state)
 {
     (void)state;
@@ -151,11 +173,11 @@ static void test_setting_find(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set_and_prefix), cmocka_unit_test(test_errno_is_named),
-        cmocka_unit_test(test_long_messages),  cmocka_unit_test(test_exit_codes),
-        cmocka_unit_test(test_clock_formats),  cmocka_unit_test(test_clock_now),
-        cmocka_unit_test(test_log_line),       cmocka_unit_test(test_log_descriptor),
-        cmocka_unit_test(test_setting_find),
+        cmocka_unit_test(test_set_and_prefix),    cmocka_unit_test(test_errno_is_named),
+        cmocka_unit_test(test_long_messages),     cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_messages_are_utf8), cmocka_unit_test(test_clock_formats),
+        cmocka_unit_test(test_clock_now),         cmocka_unit_test(test_log_line),
+        cmocka_unit_test(test_log_descriptor),    cmocka_unit_test(test_setting_find),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

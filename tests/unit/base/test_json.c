@@ -82,6 +82,7 @@ static void test_pretty(void **state)
     (void)state;
     json_t *value = parse("{\"b\": [1, {}], \"a\": {\"c\": 0.5}, \"e\": []}");
     char *pretty = json_pretty(value);
+    assert_null(json_pretty(NULL)); /* what could not be made for lack of memory, as in json_canonical */
     assert_string_equal(
         pretty, "{\n  \"b\": [\n    1,\n    {}\n  ],\n  \"a\": {\n    \"c\": 0.5\n  },\n  \"e\": []\n}");
     free(pretty);
