@@ -1,5 +1,5 @@
 /* The operator ends a sweep: what runs comes to its `until` or is handed back, what waits never runs, and a
- * sweep stopped so is over for good. */
+ * sweep stopped so is over for good. And what the operator is told of the workers. */
 #include "engine_fixture.h"
 
 #include <setjmp.h>
@@ -211,6 +211,36 @@ static void test_an_interrupted_coordinator_asks_to_wait(void **state)
     expect_assign(f, 1, 2, 0, 9);
 }
 
+static void test_status_lists_the_workers(void **state)
+{
+    struct engine_fixture *f = *state;
+    engine_fixture_begin(f);
+    attach(f, 2);
+    attach(f, 1);
+    say_ready(f, 1, 1);
+    attach(f, 3);
+    pass_seconds(f, 1.5);
+    say_bye(f, 3);
+    f->now.monotonic_ns += NS_PER_SECOND;
+    f->now.utc_ms += 1000;
+    json_t *status = engine_status(f->engine, f->now);
+    assert_int_equal(json_get_integer(status, "workers", 0), 2);
+    const json_t *list = json_object_get(status, "worker_list");
+    assert_int_equal(json_array_size(list), 3);
+    const json_t *first = json_array_get(list, 0), *third = json_array_get(list, 2);
+    assert_string_equal(json_get_string(first, "name", ""), "w1");
+    assert_string_equal(json_get_string(first, "host", ""), "host");
+    assert_int_equal(json_get_integer(first, "devices", 0), 1);
+    assert_int_equal(json_get_integer(first, "slots", 0), 2);
+    assert_int_equal(json_get_integer(first, "busy", 0), 2);
+    assert_float_equal(json_get_number(first, "last_seen_seconds", 0), 2.5, 0);
+    assert_true(json_get_boolean(first, "connected", false));
+    assert_false(json_get_boolean(third, "connected", true));
+    assert_int_equal(json_get_integer(third, "busy", 1), 0);
+    assert_float_equal(json_get_number(third, "last_seen_seconds", 0), 1, 0);
+    json_decref(status);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -225,6 +255,7 @@ int main(void)
         TEST(test_now_ends_also_the_refit),
         TEST(test_now_outlives_the_coordinator),
         TEST(test_an_interrupted_coordinator_asks_to_wait),
+        TEST(test_status_lists_the_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
