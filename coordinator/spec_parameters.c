@@ -119,4 +119,5 @@ void read_parameters(struct reader *reader, const struct node *root)
         read_entry(reader, &parameters->entries[i]);
     }
     qsort(space->parameters, space->count, sizeof(*space->parameters), compare_names);
+    reader->failed |= space_prepare(space) != 0;
 }
