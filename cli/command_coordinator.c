@@ -1,5 +1,6 @@
 /* rung coordinator SPEC: serve a sweep to workers that attach from anywhere. */
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/serve.h"
 
@@ -41,6 +42,7 @@ int command_coordinator(int argc, char **argv)
     struct serve serve = {0};
     size_t binds = 0;
     int code;
+    interrupt_begin();
     serve_options_init(&options);
     options_start();
     while ((code = options_next("coordinator", argc, argv, options_table)) != -1) {

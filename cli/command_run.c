@@ -1,9 +1,12 @@
 /* rung run SPEC: coordinator and workers on this machine, live progress, the leaderboard at the end. */
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cli/private_folder.h"
 #include "cli/serve.h"
 
-#include "base/files.h"
+#include "base/clock.h"
+#include "worker/devices.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,13 +38,21 @@ static const struct option options_table[] = {SERVE_LONG_OPTIONS,
                                               {"format", required_argument, NULL, OPTION_FORMAT},
                                               {NULL, 0, NULL, 0}};
 
+#define OWN_WORKER "local"
+/* Starts of the own worker after it ended before its time; one that lasted for a while begins the count anew.
+ */
+#define RESTART_LIMIT 3
+#define LASTED_NS (60 * NS_PER_SECOND)
+
 struct run {
     const char *devices, *bind, *top, *format;
-    char folder[64];   /* 0700: the socket of the own worker */
-    char address[96];  /* ipc:// in it */
-    pid_t worker;      /* 0: none */
-    int worker_status; /* of waitpid, once worker is 0 again */
-    bool worker_failed;
+    struct private_folder folder; /* of the socket of the own worker */
+    char address[PRIVATE_FOLDER_SIZE + 24];
+    pid_t worker; /* 0: none */
+    int64_t started_ns;
+    int restarts;       /* in a row */
+    bool is_to_restart; /* with the next progress: the server has let go of the old one by then */
+    bool is_given_up, worker_failed;
 };
 
 /* In the child: become `rung worker`; it ends with this process, whatever ends that. */
@@ -53,7 +64,7 @@ static void become_worker(const struct run *run, const struct serve *serve, int 
     setpgid(0, 0); /* Ctrl-C on the terminal is for the coordinator, which then drains this worker */
     dup2(error_fd, STDERR_FILENO);
     const char *verbosity = serve->options->verbose ? "--verbose" : "--quiet";
-    execl("/proc/self/exe", "rung", "worker", run->address, "--devices", run->devices, "--name", "local",
+    execl("/proc/self/exe", "rung", "worker", run->address, "--devices", run->devices, "--name", OWN_WORKER,
           "--insecure", "--reconnect", "10s", verbosity, (char *)NULL);
     perror("rung run: start the worker");
     _exit(EXIT_RESOURCE);
@@ -68,10 +79,14 @@ static int start_worker(struct run *run, struct serve *serve)
     }
     pid_t parent = getpid();
     fflush(NULL);
+    run->started_ns = clock_now().monotonic_ns;
     run->worker = fork();
     if (run->worker == 0)
         become_worker(run, serve, ends[1], parent);
     close(ends[1]);
+    if (serve->progress.child_fd >= 0) /* of the one before; what it said was read */
+        close(serve->progress.child_fd);
+    serve->progress.child_fd = -1;
     if (run->worker < 0) {
         perror("rung run: fork");
         run->worker = 0;
@@ -83,20 +98,52 @@ static int start_worker(struct run *run, struct serve *serve)
     return 0;
 }
 
-/* A worker that ended before the sweep did (it says why itself) leaves nobody to train. */
+static void describe_end(int status, char *text, size_t size)
+{
+    if (WIFSIGNALED(status))
+        snprintf(text, size, "was killed by signal %d", WTERMSIG(status));
+    else
+        snprintf(text, size, "ended with code %d", WEXITSTATUS(status));
+}
+
+/* The own worker ended before the sweep did (it says why itself): started again, if that is any use. */
+static void worker_ended(struct run *run, struct serve *serve, int status)
+{
+    char end[64], line[160];
+    run->worker = 0;
+    server_own_worker_gone(serve->server);
+    if ((WIFEXITED(status) && WEXITSTATUS(status) == 0) || interrupt_came())
+        return;
+    describe_end(status, end, sizeof(end));
+    if (clock_now().monotonic_ns - run->started_ns >= LASTED_NS)
+        run->restarts = 0;
+    run->is_to_restart = run->restarts < RESTART_LIMIT;
+    run->is_given_up = !run->is_to_restart;
+    snprintf(line, sizeof(line), "rung run: this machine's worker %s%s", end,
+             run->is_to_restart ? "; starting it again" : "");
+    progress_line(&serve->progress, line);
+}
+
+/* Without any worker there is nobody to train. */
 static void watch_worker(void *user, struct serve *serve)
 {
     struct run *run = user;
-    if (run->worker == 0 || waitpid(run->worker, &run->worker_status, WNOHANG) != run->worker)
+    int status;
+    if (run->worker != 0 && waitpid(run->worker, &status, WNOHANG) == run->worker) {
+        worker_ended(run, serve, status);
         return;
-    run->worker = 0;
-    bool fine = WIFEXITED(run->worker_status) && WEXITSTATUS(run->worker_status) == 0;
-    if (fine || serve->progress.counts.workers > 0)
-        return;
-    run->worker_failed = true;
-    progress_line(&serve->progress,
-                  "rung run: this machine's worker ended; the sweep stops and can be resumed");
-    server_request_stop(serve->server, 1);
+    }
+    if (run->is_to_restart && !interrupt_came()) {
+        run->is_to_restart = false;
+        run->restarts++;
+        run->is_given_up = start_worker(run, serve) != 0;
+    }
+    if (run->is_given_up && serve->progress.counts.workers == 0 && !run->worker_failed) {
+        run->worker_failed = true;
+        progress_line(&serve->progress,
+                      "rung run: this machine's worker ended; the sweep stops and can be resumed");
+        server_request_stop(serve->server, 1);
+    }
 }
 
 static void end_worker(struct run *run, struct serve *serve)
@@ -104,7 +151,8 @@ static void end_worker(struct run *run, struct serve *serve)
     if (run->worker != 0) {
         /* It was told to drain; after an interrupt pressed twice it may still be at work. */
         if (kill(run->worker, SIGTERM) == 0)
-            waitpid(run->worker, &run->worker_status, 0);
+            while (waitpid(run->worker, NULL, 0) < 0 && errno == EINTR) {
+            }
         run->worker = 0;
     }
     if (serve->progress.child_fd >= 0) {
@@ -133,19 +181,18 @@ static void print_start(const struct run *run, const struct serve *serve)
 
 static int serve_sweep(struct run *run, struct serve *serve, struct serve_options *options, const char *what)
 {
-    snprintf(run->folder, sizeof(run->folder), "/tmp/rung-XXXXXX");
-    if (!mkdtemp(run->folder)) {
-        fprintf(stderr, "rung run: make a private folder below /tmp: %s\n", strerror(errno));
-        return EXIT_RESOURCE;
-    }
-    snprintf(run->address, sizeof(run->address), "ipc://%s/coordinator", run->folder);
+    struct error err = {0};
+    if (private_folder_make(&run->folder, &err) != 0)
+        return command_fail("run", &err);
+    snprintf(run->address, sizeof(run->address), "ipc://%s/coordinator", run->folder.path);
     serve->binds[0] = run->address;
     serve->binds[1] = run->bind;
+    serve->own_worker = OWN_WORKER;
     int result = serve_open(serve, "run", options, what);
     if (result == 0) {
         if (!options->quiet)
             print_start(run, serve);
-        result = start_worker(run, serve);
+        result = interrupt_came() ? 0 : start_worker(run, serve);
     }
     if (result == 0) {
         result = serve_run(serve, watch_worker, run);
@@ -155,8 +202,19 @@ static int serve_sweep(struct run *run, struct serve *serve, struct serve_option
         else if (result == EXIT_DONE || result == EXIT_UNRANKED)
             print_leaderboard(run, serve);
     }
-    folder_remove(run->folder, NULL);
+    private_folder_remove(&run->folder);
     return result;
+}
+
+static int check_devices(const char *request)
+{
+    struct error err = {0};
+    struct device_description *devices;
+    int count = devices_find(request, &devices, &err);
+    if (count < 0)
+        return command_fail("run", &err);
+    devices_free(devices, count);
+    return 0;
 }
 
 int command_run(int argc, char **argv)
@@ -165,6 +223,7 @@ int command_run(int argc, char **argv)
     struct serve serve = {0};
     struct run run = {.devices = "auto", .bind = "tcp://127.0.0.1:0", .top = "10", .format = "table"};
     int code;
+    interrupt_begin();
     serve_options_init(&options);
     options_start();
     while ((code = options_next("run", argc, argv, options_table)) != -1) {
@@ -197,7 +256,9 @@ int command_run(int argc, char **argv)
         return command_usage_error("run", "SPEC is missing");
     if (strcmp(run.format, "table") != 0 && strcmp(run.format, "json") != 0 && strcmp(run.format, "csv") != 0)
         return command_usage_error("run", "--format is table, json or csv, not '%s'", run.format);
-    int result = serve_sweep(&run, &serve, &options, what);
+    int result = check_devices(run.devices);
+    if (result == 0)
+        result = serve_sweep(&run, &serve, &options, what);
     serve_close(&serve);
     return result;
 }

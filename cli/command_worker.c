@@ -1,5 +1,6 @@
 /* rung worker ENDPOINT: attach this machine to a coordinator. */
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/options.h"
 
 #include "base/clock.h"
@@ -11,7 +12,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,41 +179,22 @@ static char *find_endpoint(const struct worker_options *options, struct error *e
                               : strdup(endpoint);
 }
 
-/* The agent while it runs: signal handlers have no other way to it. */
-static struct agent *volatile signalled_agent;
-static volatile sig_atomic_t signal_count;
-
-static void on_signal(int number)
+static void request_stop(void *agent, int level)
 {
-    (void)number;
-    signal_count++;
-    if (signalled_agent) {
-        agent_request_stop(signalled_agent, signal_count > 1 ? 2 : 1);
-    }
-}
-
-static void catch_signals(void (*handler)(int))
-{
-    struct sigaction action = {.sa_handler = handler};
-    sigemptyset(&action.sa_mask);
-    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        sigaction(numbers[i], &action, NULL);
-    }
+    agent_request_stop(agent, level);
 }
 
 static int run_agent(const struct agent_settings *settings)
 {
     struct error err = {0};
+    interrupt_hold();
     struct agent *agent = agent_create(settings, &err);
     if (!agent) {
         return command_fail("worker", &err);
     }
-    signalled_agent = agent;
-    catch_signals(on_signal);
+    interrupt_pass(request_stop, agent);
     int result = agent_run(agent, &err);
-    catch_signals(SIG_IGN); /* what is left takes a moment only */
-    signalled_agent = NULL;
+    interrupt_hold(); /* what is left takes a moment only */
     agent_destroy(agent);
     if (result < 0) {
         return command_fail("worker", &err);
@@ -265,6 +246,7 @@ int command_worker(int argc, char **argv)
     struct worker_options options = {
         .settings = {.devices = "auto", .wait_seconds = 60, .reconnect_seconds = 3600}};
     int code;
+    interrupt_begin();
     options_start();
     while ((code = options_next("worker", argc, argv, options_table)) != -1) {
         if (code == 'h') {

@@ -5,9 +5,9 @@
 #include "base/json.h"
 #include "cli/addresses.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/load.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,25 +109,9 @@ static void print_warnings(const struct serve *serve)
     }
 }
 
-/* The owner of the server while serve_run is in it; signal handlers have no other way to it. */
-static struct server *volatile signalled_server;
-static volatile sig_atomic_t signal_count;
-
-static void on_signal(int number)
+static void request_stop(void *server, int level)
 {
-    (void)number;
-    signal_count++;
-    if (signalled_server)
-        server_request_stop(signalled_server, signal_count > 1 ? 2 : 1);
-}
-
-static void catch_signals(void (*handler)(int))
-{
-    struct sigaction action = {.sa_handler = handler};
-    sigemptyset(&action.sa_mask);
-    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        sigaction(numbers[i], &action, NULL);
+    server_request_stop(server, level);
 }
 
 struct each {
@@ -196,6 +180,7 @@ int serve_open(struct serve *serve, const char *command, struct serve_options *o
         .db = options->db,
         .binds = serve->binds,
         .security = options->insecure ? NULL : &serve->security,
+        .own_worker = serve->own_worker,
         .data_path = json_get_string(json_object_get(serve->spec.train, "data"), "path", NULL),
         .resume = options->resume,
         .linger = options->linger,
@@ -208,6 +193,7 @@ int serve_open(struct serve *serve, const char *command, struct serve_options *o
     each->serve = serve;
     settings.user = each;
     serve->each = each;
+    interrupt_hold(); /* from here on there is something to lose */
     serve->server = server_create(&settings, &err);
     if (!serve->server || write_endpoint_file(serve, &err) != 0)
         return command_fail(command, &err);
@@ -219,11 +205,9 @@ int serve_run(struct serve *serve, void (*each_f)(void *user, struct serve *serv
     struct error err = {0};
     serve->each->each_f = each_f;
     serve->each->user = user;
-    signalled_server = serve->server;
-    catch_signals(on_signal);
+    interrupt_pass(request_stop, serve->server);
     int result = server_run(serve->server, &err);
-    catch_signals(SIG_DFL);
-    signalled_server = NULL;
+    interrupt_hold();
     progress_end(&serve->progress);
     if (result < 0)
         return command_fail(serve->command, &err);

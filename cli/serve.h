@@ -68,8 +68,9 @@ struct serve {
     struct log log;
     struct progress progress;
     struct server *server;
-    const char *binds[20]; /* NULL-terminated; borrowed; filled before serve_open */
-    struct each *each;     /* what the server's progress calls reach */
+    const char *own_worker; /* as in server_settings */
+    const char *binds[20];  /* NULL-terminated; borrowed; filled before serve_open */
+    struct each *each;      /* what the server's progress calls reach */
 };
 
 /* Loads the spec (or with --resume the stored one; `what` is the SPEC, the sweep's name or NULL), the keys

@@ -231,6 +231,9 @@ int engine_handle(struct engine *engine, const struct event *event, struct now n
         case EVENT_RENEW:
             engine_renew_leases(engine);
             break;
+        case EVENT_WORKER_GONE:
+            worker_gone(engine, event->worker);
+            break;
         case EVENT_INTERRUPT:
             engine->interrupting = engine->draining = true;
             engine_drain_all(engine);
@@ -255,6 +258,14 @@ bool engine_is_done(const struct engine *engine)
 bool engine_is_quiet(const struct engine *engine)
 {
     return engine->open_attempts == 0;
+}
+
+bool engine_was_handed_back(const struct engine *engine)
+{
+    for (const struct worker *worker = engine->lease_first; worker; worker = worker->lease_next)
+        if (worker->has_peer && worker->held)
+            return false;
+    return true;
 }
 
 const struct trial_record *engine_trial(const struct engine *engine, int64_t number)

@@ -52,9 +52,10 @@ struct engine_settings {
 };
 
 enum event_type {
-    EVENT_MESSAGE,   /* from a peer */
-    EVENT_TICK,      /* time passed: leases may lapse. Only after the sockets were drained */
-    EVENT_RENEW,     /* the server slept more than 1 s or restarted: every lease starts again in full */
+    EVENT_MESSAGE,     /* from a peer */
+    EVENT_TICK,        /* time passed: leases may lapse. Only after the sockets were drained */
+    EVENT_RENEW,       /* the server slept more than 1 s or restarted: every lease starts again in full */
+    EVENT_WORKER_GONE, /* a worker is known to have ended: nobody waits for its lease */
     EVENT_INTERRUPT, /* the server is going away: workers checkpoint and hand back; the sweep stays resumable
                       */
 };
@@ -63,6 +64,7 @@ struct event {
     enum event_type type;
     peer_number peer;              /* EVENT_MESSAGE */
     const struct message *message; /* borrowed during the call */
+    const char *worker;            /* EVENT_WORKER_GONE: its name */
 };
 
 struct outgoing {
@@ -111,8 +113,11 @@ int engine_handle(struct engine *engine, const struct event *event, struct now n
  * told. */
 bool engine_is_done(const struct engine *engine);
 bool engine_has_ended(const struct engine *engine);
-/* No attempt is running: after EVENT_INTERRUPT the server may go. */
+/* No attempt is running. */
 bool engine_is_quiet(const struct engine *engine);
+/* No attempt is in the hands of a worker that has said hello to this process: after EVENT_INTERRUPT the
+ * server may go. What others still run is as it was before. */
+bool engine_was_handed_back(const struct engine *engine);
 
 struct engine_counts {
     int64_t proposed, waiting, running, paused, completed, stopped, failed, cancelled;

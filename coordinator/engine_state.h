@@ -177,6 +177,7 @@ void worker_hello(struct engine *engine, peer_number peer, const struct message 
 void worker_ready(struct engine *engine, struct worker *worker, const struct message *message);
 void worker_heartbeat(struct engine *engine, struct worker *worker, const struct message *message);
 void worker_bye(struct engine *engine, struct worker *worker);
+void worker_gone(struct engine *engine, const char *name);
 void worker_drain(struct engine *engine, struct worker *worker);
 void engine_drain_all(struct engine *engine);
 void engine_lapse_leases(struct engine *engine);

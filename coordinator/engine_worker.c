@@ -87,6 +87,14 @@ void worker_bye(struct engine *engine, struct worker *worker)
     worker_leave(engine, worker);
 }
 
+/* What it was not heard of since a restart of the coordinator ended with that one: no loss of its own. */
+void worker_gone(struct engine *engine, const char *name)
+{
+    struct worker *worker = worker_find(engine, name);
+    if (worker && worker->alive)
+        worker_leave(engine, worker);
+}
+
 void worker_drain(struct engine *engine, struct worker *worker)
 {
     struct message *message = worker->has_peer ? engine_send(engine, worker->peer, MESSAGE_DRAIN) : NULL;

@@ -158,6 +158,11 @@ void server_request_stop(struct server *server, int level)
     errno = reason;
 }
 
+void server_own_worker_gone(struct server *server)
+{
+    server->own_worker_gone = true;
+}
+
 bool server_has_ranked_trial(const struct server *server)
 {
     struct engine_counts counts;

@@ -17,7 +17,10 @@ struct server_settings {
     const char *const *binds;        /* addresses, NULL-terminated: "tcp://127.0.0.1:7155", "ipc://..." */
     const struct security *security; /* NULL: insecure or ipc only */
     const char *data_path;           /* data file to publish as a blob (train.data.path), NULL: none */
-    bool resume;                     /* continue the stored sweep of that name */
+    /* Name of the one worker that this process starts itself, for which alone binds[0] is, or NULL. None is
+     * there when the server starts; nobody else gets the name. */
+    const char *own_worker;
+    bool resume; /* continue the stored sweep of that name */
     bool linger;
     const char *vfs; /* SQLite VFS, NULL */
     const struct log *log;
@@ -38,6 +41,9 @@ const char *server_sweep_id(const struct server *server);
 int server_run(struct server *server, struct error *err);
 /* Async-signal-safe: 1 = drain (checkpoint, hand back, at most 25 s), 2 = go at once. */
 void server_request_stop(struct server *server, int level);
+/* The own worker has ended: what it ran is given to others at once. From progress_f only; takes effect before
+ * its next call, and another own worker may be started then. */
+void server_own_worker_gone(struct server *server);
 /* Whether one trial has a finite objective (else a sweep that ended has exit code 1). */
 bool server_has_ranked_trial(const struct server *server);
 /* Turns taken so far. */

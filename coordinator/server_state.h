@@ -51,6 +51,7 @@ struct server {
     atomic_int stop_level; /* 0, 1: hand back, 2: at once */
     bool interrupted;      /* EVENT_INTERRUPT was given */
     int64_t interrupt_deadline_ns;
+    bool own_worker_gone; /* and the engine was not told yet */
     int64_t turns;
     int64_t turn_ns;     /* when the last turn began */
     int64_t refused_ns;  /* when a refused message was logged last */

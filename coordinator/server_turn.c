@@ -18,6 +18,9 @@
 static int event_give(struct server *server, enum event_type type, struct error *err)
 {
     struct event event = {.type = type};
+    if (type == EVENT_WORKER_GONE) {
+        event.worker = server->settings.own_worker;
+    }
     return engine_handle(server->engine, &event, clock_now(), &server->effects, err);
 }
 
@@ -79,6 +82,11 @@ static void answer_query(struct server *server, size_t socket, const struct peer
     message_release(&answer);
 }
 
+static bool is_own_name(const struct server *server, const char *name)
+{
+    return server->settings.own_worker && name && strcmp(name, server->settings.own_worker) == 0;
+}
+
 static int message_handle(struct server *server, size_t socket, const struct peer *peer,
                           const struct message *message, struct error *err)
 {
@@ -88,6 +96,10 @@ static int message_handle(struct server *server, size_t socket, const struct pee
     }
     if (message->type == MESSAGE_FETCH || message->type == MESSAGE_PUT) {
         refuse(server, socket, peer, "malformed", "blobs travel over the blob socket");
+        return 0;
+    }
+    if (message->type == MESSAGE_HELLO && socket > 0 && is_own_name(server, message->worker)) {
+        refuse(server, socket, peer, "name_taken", "this is the name of the coordinator's own worker");
         return 0;
     }
     struct event event = {
@@ -253,6 +265,13 @@ static int turn(struct server *server, struct error *err)
     if (drained < 0 || interrupt_if_asked(server, err)) {
         return -1;
     }
+    /* Behind what it said last. */
+    if (drained && server->own_worker_gone) {
+        server->own_worker_gone = false;
+        if (event_give(server, EVENT_WORKER_GONE, err)) {
+            return -1;
+        }
+    }
     if (drained && clock_now().monotonic_ns >= server->effects.wake_ns &&
         event_give(server, EVENT_TICK, err)) {
         return -1;
@@ -300,13 +319,13 @@ static void progress_show(struct server *server, bool last)
 static bool may_leave(const struct server *server)
 {
     return atomic_load(&server->stop_level) >= 2 ||
-           (server->interrupted &&
-            (engine_is_quiet(server->engine) || clock_now().monotonic_ns >= server->interrupt_deadline_ns));
+           (server->interrupted && (engine_was_handed_back(server->engine) ||
+                                    clock_now().monotonic_ns >= server->interrupt_deadline_ns));
 }
 
 int server_run(struct server *server, struct error *err)
 {
-    int result = 0;
+    int result = server->settings.own_worker ? event_give(server, EVENT_WORKER_GONE, err) : 0;
     while (result == 0 && !engine_is_done(server->engine) && !may_leave(server)) {
         result = turn_wait(server, err);
         if (result == 0) {
