@@ -99,6 +99,16 @@ void agent_fail(struct agent *agent, const struct error *reason)
     }
 }
 
+void agent_break(struct agent *agent, const char *reason)
+{
+    if (agent->broken.code != ERROR_NONE || agent->finished) {
+        return;
+    }
+    error_set(&agent->broken, ERROR_RESOURCE, "%s", reason);
+    log_error(agent->log, "", "this worker hands back what it has and leaves: %s", reason);
+    agent_interrupt(agent);
+}
+
 void agent_request_stop(struct agent *agent, int level)
 {
     int saved = errno;

@@ -1,6 +1,7 @@
 /* Attempts that come: kept, given a slot, fetched for, run, and forgotten once all is acknowledged. */
 #include "worker/agent_private.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,8 +198,14 @@ static void attempt_prepare(struct agent *agent, struct attempt *attempt)
 void attempt_fetched(struct agent *agent, struct attempt *attempt, const struct transfer_result *result)
 {
     attempt->transfer = 0;
+    if (!result->succeeded && result->error.code == ERROR_MEMORY) {
+        attempt_end(agent, attempt, OUTCOME_OUT_OF_MEMORY, result->error.message);
+        return;
+    }
     if (!result->succeeded) {
-        attempt_end(agent, attempt, OUTCOME_CRASHED, result->error.message);
+        attempt_end_blamed(agent, attempt,
+                           result->error.code == ERROR_RESOURCE ? BLAME_WORKER : BLAME_CHECKPOINT,
+                           result->error.message);
         return;
     }
     /* An own link to the file: that one may go when others need room, this one when the attempt is over. */
@@ -210,8 +217,10 @@ void attempt_fetched(struct agent *agent, struct attempt *attempt, const struct 
         unlink(attempt->start_path);
     }
     if (!path || !attempt->start_path || link(path, attempt->start_path) != 0) {
+        char reason[200];
+        snprintf(reason, sizeof reason, "link the fetched checkpoint: %s", strerror(errno));
         free(path);
-        attempt_end(agent, attempt, OUTCOME_CRASHED, "the fetched checkpoint could not be linked");
+        attempt_end_blamed(agent, attempt, BLAME_WORKER, reason);
         return;
     }
     free(path);

@@ -89,6 +89,20 @@ void attempt_end(struct agent *agent, struct attempt *attempt, enum outcome outc
     attempt_send_ended(agent, attempt);
 }
 
+void attempt_end_blamed(struct agent *agent, struct attempt *attempt, const char *blame, const char *error)
+{
+    if (strcmp(blame, BLAME_CHECKPOINT) == 0) {
+        attempt->ended.checkpoint_lost = true;
+        log_warning(agent->log, "", "trial %lld attempt %lld cannot use its checkpoint and begins again: %s",
+                    (long long)attempt->trial, (long long)attempt->number, error);
+        scratch_drop(&agent->scratch, attempt->checkpoint);
+        attempt_end(agent, attempt, OUTCOME_INTERRUPTED, error);
+    } else {
+        attempt_end(agent, attempt, OUTCOME_INTERRUPTED, error);
+        agent_break(agent, error);
+    }
+}
+
 static void attempt_upload(struct agent *agent, struct attempt *attempt)
 {
     attempt->state = ATTEMPT_UPLOADING;
@@ -138,7 +152,10 @@ void attempt_runner_ended(struct agent *agent, struct attempt *attempt, json_t *
     attempt->ended.details = json_is_object(details) ? json_incref(details) : NULL;
     attempt->ended.error = error ? strdup(error) : NULL;
     attempt->ended.outcome = outcome;
-    if (outcome == OUTCOME_PAUSED && attempt->stop_sent && !agent->interrupting) {
+    const char *blame = json_get_string(line, "blame", NULL);
+    if (blame) {
+        attempt_end_blamed(agent, attempt, blame, error ? error : "");
+    } else if (outcome == OUTCOME_PAUSED && attempt->stop_sent && !agent->interrupting) {
         attempt_end(agent, attempt, OUTCOME_STOPPED, NULL);
     } else if (outcome == OUTCOME_PAUSED && attempt->has_saved) {
         attempt->state = ATTEMPT_HELD;
@@ -235,6 +252,10 @@ static void attempt_uploaded(struct agent *agent, struct attempt *attempt,
                              const struct transfer_result *result)
 {
     attempt->transfer = 0;
+    if (!result->succeeded && result->error.code == ERROR_RESOURCE) {
+        attempt_end_blamed(agent, attempt, BLAME_WORKER, result->error.message);
+        return;
+    }
     if (!result->succeeded) {
         attempt_end(agent, attempt, OUTCOME_CRASHED, result->error.message);
         return;
@@ -259,6 +280,7 @@ void agent_take_transfers(struct agent *agent)
             agent->data_transfer = 0;
             agent->data_ready = result.succeeded;
             if (!result.succeeded) {
+                result.error.code = ERROR_RESOURCE;
                 agent_fail(agent, &result.error);
                 return;
             }

@@ -88,6 +88,9 @@ static void end_the_slow(struct agent *agent)
 void agent_end_rest(struct agent *agent)
 {
     agent->resting = false;
+    if (agent->broken.code != ERROR_NONE) {
+        return;
+    }
     agent->draining = false;
     agent->interrupting = false;
     agent->stop_ns = 0;
@@ -108,7 +111,9 @@ static void leave(struct agent *agent, const char *reason)
     if (agent->welcomed || !agent->ever_welcomed) {
         agent_send_bye(agent, reason);
     }
-    if (agent->stay && agent->stop_level == 0) {
+    if (agent->broken.code != ERROR_NONE) {
+        agent_fail(agent, &agent->broken);
+    } else if (agent->stay && agent->stop_level == 0) {
         begin_again(agent);
     } else {
         agent_finish(agent, agent->stop_level > 0 ? 1 : 0);
@@ -126,7 +131,7 @@ static void leave_step(struct agent *agent)
         agent->stop_ns = agent->now_ns; /* only answers are missing: they too get that long */
     }
     double passed = agent->stop_ns ? (double)(agent->now_ns - agent->stop_ns) / NS_PER_SECOND : 0;
-    bool rests = agent->resting && agent->stop_level == 0;
+    bool rests = agent->resting && agent->stop_level == 0 && agent->broken.code == ERROR_NONE;
     if (rests) {
         /* What is not acknowledged yet will be when the coordinator is back. One that is there, but does not
          * say again that it goes, is another than said so. */

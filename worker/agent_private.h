@@ -146,6 +146,7 @@ struct agent {
     bool finished;
     int result; /* of agent_run: 0, 1, -1 with `failure` */
     struct error failure;
+    struct error broken; /* what is wrong with this machine: attempts are handed back, then agent_run fails */
 
     int64_t now_ns; /* of this turn */
 };
@@ -153,6 +154,9 @@ struct agent {
 /* agent.c */
 void agent_fail(struct agent *agent, const struct error *reason);
 void agent_finish(struct agent *agent, int result);
+/* This machine cannot go on (a full disk, no descriptors, ...): takes no more work, hands back what it has,
+ * and then fails with `reason`. */
+void agent_break(struct agent *agent, const char *reason);
 
 /* agent_connection.c: the connection, hello, what is due, and whether it is time to go. */
 void agent_session_step(struct agent *agent);
@@ -188,6 +192,8 @@ void attempt_take_report(struct agent *agent, struct attempt *attempt, json_t *l
 void attempt_runner_ended(struct agent *agent, struct attempt *attempt, json_t *line);
 /* The attempt is over as `outcome`; `error` may be NULL. Frees its slot. */
 void attempt_end(struct agent *agent, struct attempt *attempt, enum outcome outcome, const char *error);
+/* The same as interrupted, for a fault that is not the trial's; `blame` as in link.h. */
+void attempt_end_blamed(struct agent *agent, struct attempt *attempt, const char *blame, const char *error);
 /* Asks for it back, with its checkpoint if it has one. */
 void attempt_interrupt(struct agent *agent, struct attempt *attempt);
 void agent_take_transfers(struct agent *agent);

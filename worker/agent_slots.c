@@ -46,7 +46,7 @@ static void slot_start(struct agent *agent, struct slot *slot)
         error_set(&err, ERROR_RESOURCE, "watch a runner: %s", strerror(errno));
     }
     if (err.code != ERROR_NONE) {
-        agent_fail(agent, &err);
+        agent_break(agent, err.message);
         return;
     }
     link_release(&slot->link);
@@ -90,7 +90,7 @@ int agent_start_slots(struct agent *agent, int64_t devices_per_trial, struct err
         child_init(&agent->slots[i].child);
         link_init(&agent->slots[i].link, -1);
     }
-    for (int i = 0; i < agent->slot_count && !agent->finished; i++) {
+    for (int i = 0; i < agent->slot_count && !agent->finished && agent->broken.code == ERROR_NONE; i++) {
         slot_start(agent, &agent->slots[i]);
     }
     return 0;
@@ -293,7 +293,7 @@ static void slot_died(struct agent *agent, struct slot *slot, int status)
         struct error err;
         error_set(&err, ERROR_RESOURCE, "slot %d: the runner ended %d times before it was ready: %s",
                   slot->number, slot->early_deaths, text ? text : "");
-        agent_fail(agent, &err);
+        agent_break(agent, err.message);
     }
     free(text);
 }

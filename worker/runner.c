@@ -44,11 +44,11 @@ void runner_send_report(struct runner *runner, int64_t resource, json_t *metrics
 void runner_send_ended(struct runner *runner, const char *outcome, int64_t resource, bool saved,
                        const struct error *reason, json_t *details)
 {
-    runner_send(runner, json_pack("{s:s,s:I,s:I,s:s,s:I,s:s?,s:s?,s:o?}", "type", "ended", "trial",
+    runner_send(runner, json_pack("{s:s,s:I,s:I,s:s,s:I,s:s?,s:s?,s:s?,s:o?}", "type", "ended", "trial",
                                   (json_int_t)runner->run.trial, "attempt", (json_int_t)runner->run.attempt,
                                   "outcome", outcome, "resource", (json_int_t)resource, "checkpoint",
                                   saved ? runner->run.save : NULL, "error", reason ? reason->message : NULL,
-                                  "details", details));
+                                  "blame", runner->run.blame, "details", details));
 }
 
 void runner_note(const struct runner *runner, const char *format, ...)
@@ -89,8 +89,22 @@ void runner_note_start(const struct runner *runner, const struct dataset *datase
     json_decref(facts);
 }
 
-const char *runner_outcome(const struct error *reason)
+int runner_save(struct runner *runner, const char *what, struct error *err)
 {
+    if (trainer_save(runner->trainer, runner->run.save, err) == 0) {
+        return 0;
+    }
+    if (err->code == ERROR_RESOURCE) {
+        runner->run.blame = BLAME_WORKER;
+    }
+    return error_prefix(err, "save the %s", what);
+}
+
+const char *runner_outcome(const struct runner *runner, const struct error *reason)
+{
+    if (runner->run.blame) {
+        return "interrupted";
+    }
     switch (reason->code) {
     case ERROR_MEMORY:
         return "out_of_memory";

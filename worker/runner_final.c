@@ -110,8 +110,8 @@ static int final_seed(struct runner *runner, const struct training_settings *set
         runner_note_start(runner, rows, trainer_derived(runner->trainer));
     }
     int result = final_train(runner, epochs, diverged, &metrics, err);
-    if (result == 1 && index == 0 && trainer_save(runner->trainer, runner->run.save, err) != 0) {
-        result = error_prefix(err, "save the model");
+    if (result == 1 && index == 0 && runner_save(runner, "model", err) != 0) {
+        result = -1;
     }
     if (result == 1 && scores_add(scores, metrics) != 0) {
         result = error_set(err, ERROR_MEMORY, "no memory for the scores");
@@ -152,7 +152,7 @@ void runner_refit(struct runner *runner)
                 (long long)epochs, result == 1 ? "has finished" : "ended early", result < 0 ? ": " : "",
                 result < 0 ? err.message : "");
     if (result < 0) {
-        runner_send_ended(runner, runner_outcome(&err), 0, false, &err, NULL);
+        runner_send_ended(runner, runner_outcome(runner, &err), 0, false, &err, NULL);
     } else if (result == 1) {
         runner_send_ended(runner, "finished", epochs, true, NULL,
                           final_details(scores, seeds, epochs, derived));

@@ -18,6 +18,7 @@ struct run {
     json_t *parameters, *final;
     const char *checkpoint, *save;
     bool stopped, interrupted; /* the agent wants it back */
+    const char *blame;         /* for its failure, where it is not the trial's: see link.h */
 };
 
 struct runner {
@@ -45,8 +46,10 @@ void runner_note(const struct runner *runner, const char *format, ...) __attribu
 /* How the attempt begins: the data, the device, the parameters and what they come to. */
 void runner_note_start(const struct runner *runner, const struct dataset *dataset,
                        const struct derived *derived);
+/* Saves the trainer's state at run.save; a disk that fails is blamed on the worker. */
+int runner_save(struct runner *runner, const char *what, struct error *err);
 /* The outcome that an error amounts to. */
-const char *runner_outcome(const struct error *reason);
+const char *runner_outcome(const struct runner *runner, const struct error *reason);
 
 /* runner_trial.c: from the run's start, or on from a pause with the trainer in memory. A pause keeps the
  * trainer. */

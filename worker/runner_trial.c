@@ -27,7 +27,7 @@ static void trial_drop(struct runner *runner)
 
 static void trial_failed(struct runner *runner, const struct error *reason)
 {
-    trial_ended(runner, runner_outcome(reason), false, reason);
+    trial_ended(runner, runner_outcome(runner, reason), false, reason);
     trial_drop(runner);
 }
 
@@ -50,6 +50,7 @@ static int trial_create(struct runner *runner, const struct training_settings *s
         return -1;
     }
     if (runner->run.checkpoint && trainer_load(runner->trainer, runner->run.checkpoint, err) != 0) {
+        runner->run.blame = err->code == ERROR_MEMORY ? NULL : BLAME_CHECKPOINT;
         return error_prefix(err, "load the checkpoint");
     }
     runner_note_start(runner, &runner->dataset, trainer_derived(runner->trainer));
@@ -94,8 +95,8 @@ static int trial_epoch(struct runner *runner, struct error *err)
 /* Saves and says so; the trainer stays in memory, for a higher `until`. */
 static int trial_pause(struct runner *runner, const char *outcome, struct error *err)
 {
-    if (trainer_save(runner->trainer, runner->run.save, err) != 0) {
-        return error_prefix(err, "save the checkpoint");
+    if (runner_save(runner, "checkpoint", err) != 0) {
+        return -1;
     }
     trial_ended(runner, outcome, true, NULL);
     return 0;

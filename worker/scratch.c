@@ -149,6 +149,17 @@ static void scratch_remove(struct scratch *scratch, const char *sha256)
     free(path);
 }
 
+void scratch_drop(struct scratch *scratch, const char *sha256)
+{
+    scratch_remove(scratch, sha256);
+    for (size_t i = 0; i < scratch->kept_count; i++) {
+        if (strcmp(scratch->kept[i].sha256, sha256) == 0) {
+            scratch_forget(scratch, i);
+            return;
+        }
+    }
+}
+
 void scratch_keep(struct scratch *scratch, const char *sha256, int64_t bytes)
 {
     for (size_t i = 0; i < scratch->kept_count; i++) {

@@ -39,6 +39,8 @@ char *scratch_save_path(const struct scratch *scratch, int64_t trial, int64_t at
 
 /* The file at scratch_checkpoint_path(sha256) may be needed again; others may have to go for it. */
 void scratch_keep(struct scratch *scratch, const char *sha256, int64_t bytes);
+/* What is at scratch_checkpoint_path(sha256) is damaged. */
+void scratch_drop(struct scratch *scratch, const char *sha256);
 /* Moves a checkpoint that was uploaded from `path` there, and keeps it. */
 void scratch_keep_file(struct scratch *scratch, const char *path, const char *sha256, int64_t bytes);
 

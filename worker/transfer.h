@@ -18,7 +18,9 @@ struct transfer_result {
     bool succeeded;
     char sha256[SHA256_TEXT];
     int64_t size;
-    struct error error; /* when not */
+    /* When not. ERROR_RESOURCE: this machine's disk or descriptors; ERROR_PROTOCOL: the blob cannot be had
+     * (lost, damaged), or was refused for good. */
+    struct error error;
 };
 
 /* `bus` is borrowed. */
@@ -35,7 +37,7 @@ struct endpoint *transfers_endpoint(const struct transfers *transfers);
  * trusted later. Returns the transfer's id, 0 without memory. A file that is there already is a success at
  * once. */
 uint64_t transfers_fetch(struct transfers *transfers, const char *sha256, const char *path, bool durable);
-/* Hashes the file and sends it. */
+/* Hashes the file and sends it; again and again, ever more slowly, while the coordinator cannot store it. */
 uint64_t transfers_put(struct transfers *transfers, const char *path);
 /* Forgets it; no result follows. */
 void transfers_cancel(struct transfers *transfers, uint64_t id);

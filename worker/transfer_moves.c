@@ -12,7 +12,9 @@
 #define OUTSTANDING_LIMIT 4 /* of the protocol */
 #define HASH_STEP (4 << 20) /* bytes hashed in one turn: about 10 ms */
 #define REPEAT_NS (5 * NS_PER_SECOND)
-#define RESTART_LIMIT 3 /* beginnings after a refusal, before it is given up */
+#define RESTART_LIMIT 3        /* beginnings after a refusal, before it is given up */
+#define DELAY_NS NS_PER_SECOND /* of an upload for which there is no room, doubled each time */
+#define DELAYS_LIMIT 5         /* doublings: 32 s */
 
 void transfer_hash_piece(struct transfer *transfer, char *buffer)
 {
@@ -102,6 +104,7 @@ static void transfers_take_stored(struct transfers *transfers, const struct mess
     }
     transfer->outstanding -= transfer->outstanding > 0;
     transfer->progress_ns = now_ns;
+    transfer->delays = 0;
     transfer->confirmed = message->offset < transfer->size ? message->offset : transfer->size;
     transfer->next = transfer->next > transfer->confirmed ? transfer->next : transfer->confirmed;
     if (message->offset >= transfer->size) {
@@ -109,11 +112,20 @@ static void transfers_take_stored(struct transfers *transfers, const struct mess
     }
 }
 
+/* The file is kept, and the coordinator's disk may have room again. */
+static void transfer_delay(struct transfer *transfer, int64_t now_ns)
+{
+    transfer_begin(transfer);
+    transfer->progress_ns = now_ns;
+    transfer->resume_ns = now_ns + (DELAY_NS << transfer->delays);
+    transfer->delays += transfer->delays < DELAYS_LIMIT;
+}
+
 static void transfers_take_error(struct transfers *transfers, const struct message *message, int64_t now_ns)
 {
     struct transfer *transfer = transfers_find(transfers, message->checkpoint, false);
     if (transfer && message->code && strcmp(message->code, "not_found") == 0) {
-        transfer_fail(transfer, ERROR_RESOURCE, "fetch", "the coordinator does not have this blob");
+        transfer_fail(transfer, ERROR_PROTOCOL, "fetch", "the coordinator does not have this blob");
         return;
     }
     if (!transfer) {
@@ -127,8 +139,12 @@ static void transfers_take_error(struct transfers *transfers, const struct messa
                                     them */
         return;
     }
+    if (transfer->upload && message->code && strcmp(message->code, "unavailable") == 0) {
+        transfer_delay(transfer, now_ns);
+        return;
+    }
     if (++transfer->restarts > RESTART_LIMIT) {
-        transfer_fail(transfer, ERROR_RESOURCE, transfer->upload ? "upload" : "fetch",
+        transfer_fail(transfer, ERROR_PROTOCOL, transfer->upload ? "upload" : "fetch",
                       message->error ? message->error : "refused by the coordinator");
         return;
     }
@@ -161,9 +177,9 @@ void transfers_receive(struct transfers *transfers, int64_t now_ns)
 
 /* Whether this transfer has a request to send now. A fetch asks for its first piece alone: the size comes
  * with it. */
-static bool transfer_wants(const struct transfer *transfer)
+static bool transfer_wants(const struct transfer *transfer, int64_t now_ns)
 {
-    if (transfer->state != TRANSFER_MOVING) {
+    if (transfer->state != TRANSFER_MOVING || now_ns < transfer->resume_ns) {
         return false;
     }
     if (transfer->next == 0) {
@@ -212,7 +228,7 @@ void transfers_pump(struct transfers *transfers, int64_t now_ns)
     }
     for (size_t i = 0; i < transfers->count; i++) {
         struct transfer *transfer = transfers->list[i];
-        while (outstanding < OUTSTANDING_LIMIT && transfer_wants(transfer) &&
+        while (outstanding < OUTSTANDING_LIMIT && transfer_wants(transfer, now_ns) &&
                transfers_find(transfers, transfer->sha256, transfer->upload) == transfer) {
             if (transfer->outstanding == 0) {
                 transfer->progress_ns = now_ns;

@@ -20,6 +20,8 @@ struct transfer {
     int64_t confirmed;    /* bytes hashed (hashing), stored (upload) or written (fetch) */
     int64_t next;         /* first byte not yet asked for or sent */
     int outstanding, restarts;
+    int delays;        /* in a row, because the coordinator could not store it */
+    int64_t resume_ns; /* until when it waits for that */
     int64_t progress_ns;
     struct sha256 hash;
     struct error error;

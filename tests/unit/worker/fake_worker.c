@@ -54,11 +54,15 @@ static void fake_ended(struct fake *fake, const char *outcome, bool save)
             outcome = "crashed";
         }
     }
+    bool full = save && parameter(fake, "disk_full", 0);
+    const char *blame = full ? BLAME_WORKER : parameter(fake, "damaged", 0) ? BLAME_CHECKPOINT : NULL;
+    outcome = blame ? "interrupted" : outcome;
     fake_send(fake,
-              json_pack("{s:s,s:O,s:O,s:s,s:I,s:s?,s:n,s:{s:{s:f}}}", "type", "ended", "trial",
+              json_pack("{s:s,s:O,s:O,s:s,s:I,s:s?,s:s?,s:s?,s:{s:{s:f}}}", "type", "ended", "trial",
                         json_object_get(fake->run, "trial"), "attempt", json_object_get(fake->run, "attempt"),
                         "outcome", outcome, "resource", (json_int_t)fake->resource, "checkpoint",
-                        save ? path : NULL, "error", "details", "derived", "peak_learning_rate", 0.5));
+                        save && !full ? path : NULL, "error", full ? "No space left on device" : NULL,
+                        "blame", blame, "details", "derived", "peak_learning_rate", 0.5));
     fake->paused = strcmp(outcome, "paused") == 0;
     if (!fake->paused) {
         json_decref(fake->run);
@@ -125,7 +129,7 @@ static void fake_begin(struct fake *fake, json_t *line)
         char expected[100];
         snprintf(expected, sizeof expected, "resource %lld", (long long)fake->resource);
         char *text = file_read(path, 64 << 20, NULL, NULL);
-        if (!text || !strstr(text, expected)) {
+        if (!text || !strstr(text, expected) || parameter(fake, "damaged", 0)) {
             fake_ended(fake, "invalid", false);
         }
         free(text);

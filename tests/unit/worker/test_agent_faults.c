@@ -60,6 +60,21 @@ static void expect_none_left(const struct fake_coordinator *coordinator, int wit
     assert_int_equal(count_processes(coordinator), 0);
 }
 
+/* A full disk is this machine's fault: everything goes back as interrupted, and the worker fails. */
+static void test_a_full_disk_hands_everything_back(void **state)
+{
+    struct fake_coordinator *coordinator = *state;
+    char text[1000];
+    coordinator_start_worker(coordinator, "cpu:2", NULL);
+    coordinator_join(coordinator, 2);
+    coordinator_assign(coordinator, 0, 1, 1, "{\"epochs\": 9, \"disk_full\": 1}", 0, 1, NULL);
+    coordinator_expect_reports(coordinator, 1, 1, 1, 1);
+    coordinator_expect_ended(coordinator, 1, 1, 2, OUTCOME_INTERRUPTED, NULL);
+    coordinator_expect_only(coordinator, MESSAGE_BYE);
+    assert_int_equal(coordinator_await_worker(coordinator, text), 4);
+    assert_non_null(strstr(text, "No space left on device"));
+}
+
 static void expect_death(struct fake_coordinator *coordinator, const char *parameters, enum outcome outcome,
                          const char *const *texts)
 {
@@ -361,6 +376,7 @@ int main(void)
         STORY(test_nan_and_divergence_pass_through),
         STORY(test_a_crash_while_held_still_pauses),
         STORY(test_a_runner_that_never_starts_is_told),
+        STORY(test_a_full_disk_hands_everything_back),
         STORY(test_drain_lets_trials_finish),
         STORY(test_drain_now_hands_back),
         STORY(test_a_signal_hands_back),

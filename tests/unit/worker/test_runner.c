@@ -349,12 +349,15 @@ static void test_what_cannot_be_trained(void **state)
     run(child, 2, "{\"learning_rate\": 1e6, \"optimizer\": \"sgd\"}", 0, EPOCHS, NULL);
     json_decref(expect_ended(child, "diverged", true));
     run(child, 3, "{}", 2, EPOCHS, "/nowhere/at/all");
-    ended = expect_ended(child, "crashed", false);
+    ended = expect_ended(child, "interrupted", false);
     assert_non_null(strstr(json_get_string(ended, "error", ""), "/nowhere/at/all"));
+    assert_string_equal(json_get_string(ended, "blame", ""), BLAME_CHECKPOINT);
     json_decref(ended);
     snprintf(child->save, sizeof child->save, "%s/missing/saved", child->folder);
     run(child, 4, "{}", 0, 1, NULL);
-    json_decref(expect_ended(child, "crashed", true));
+    ended = expect_ended(child, "interrupted", true);
+    assert_string_equal(json_get_string(ended, "blame", ""), BLAME_WORKER);
+    json_decref(ended);
 }
 
 static void refit(struct child *child, const char *kind, int seeds)

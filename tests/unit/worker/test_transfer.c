@@ -36,6 +36,7 @@ struct fixture {
     int loss;       /* percent of requests and of answers */
     int corrupt;    /* first chunks still to spoil */
     int refuse;     /* puts still to refuse as malformed */
+    int full;       /* puts still to refuse as unavailable */
     int unanswered; /* most requests in hand at once */
     int jumps;      /* of time: what was outstanding then may be asked again while it is still on its way */
     int64_t now;
@@ -134,13 +135,19 @@ static void answer_fetch(struct fixture *fixture, const struct message *request,
 /* As docs/protocol.md: in order only; a wrong place is malformed; what is there is there. */
 static void answer_put(struct fixture *fixture, const struct message *request, struct message *answer)
 {
-    static char malformed[] = "malformed";
+    static char malformed[] = "malformed", unavailable[] = "unavailable";
     struct blob *blob = find_blob(fixture, request->checkpoint);
     assert_non_null(blob);
     assert_int_equal(request->size, blob->size);
     bool complete = blob->have == blob->size && blob->size > 0;
     if (!complete && request->offset == 0) {
         blob->have = 0;
+    }
+    if (fixture->full > 0) {
+        fixture->full--;
+        message_init(answer, MESSAGE_ERROR);
+        answer->code = unavailable;
+        return;
     }
     if (fixture->refuse > 0 || (!complete && request->offset != blob->have)) {
         fixture->refuse -= fixture->refuse > 0;
@@ -301,6 +308,22 @@ static void test_refusals(void **state)
     assert_true(fixture->refuse > 900);
 }
 
+/* A coordinator without room is waited for, however long it takes, and not pestered. */
+static void test_no_room_is_waited_for(void **state)
+{
+    struct fixture *fixture = *state;
+    struct blob *blob = make_blob(fixture, 100, false);
+    char *path = blob_file(fixture, blob, "local");
+    struct transfer_result result;
+    int64_t begun = fixture->now;
+    assert_int_equal(file_write(path, blob->bytes, 100, 0600, NULL), 0);
+    fixture->full = 12;
+    transfers_put(fixture->transfers, path);
+    await_result(fixture, &result);
+    assert_true(result.succeeded);
+    assert_true(fixture->now - begun >= (1 + 2 + 4 + 8 + 16 + 7 * 32) * NS_PER_SECOND);
+}
+
 static void test_spoilt_bytes_are_fetched_again(void **state)
 {
     struct fixture *fixture = *state;
@@ -388,6 +411,7 @@ int main(void)
         CASE(test_put),
         CASE(test_put_with_losses),
         CASE(test_refusals),
+        CASE(test_no_room_is_waited_for),
         CASE(test_spoilt_bytes_are_fetched_again),
         CASE(test_what_is_not_there),
         CASE(test_many_at_once_and_a_cancel),
