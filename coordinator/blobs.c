@@ -44,7 +44,7 @@ static char *partial_path(const struct blobs *blobs, uint64_t owner, const char 
 }
 
 /* Uploads that a crash cut off: nobody can go on with them. */
-static int remove_partial_files(const struct blobs *blobs, struct error *err)
+int blobs_remove_partial(const struct blobs *blobs, struct error *err)
 {
     DIR *folder = opendir(blobs->folder);
     if (folder == NULL) {
@@ -68,7 +68,7 @@ int blobs_open(struct blobs *blobs, const char *folder, struct error *err)
     if (blobs->folder == NULL) {
         return error_set(err, ERROR_MEMORY, "no memory for the blob folder's name");
     }
-    if (folder_create(folder, 0700, err) != 0 || remove_partial_files(blobs, err) != 0) {
+    if (folder_create(folder, 0700, err) != 0 || blobs_remove_partial(blobs, err) != 0) {
         blobs_close(blobs);
         return -1;
     }
@@ -95,6 +95,16 @@ bool blobs_has(const struct blobs *blobs, const char *sha256)
     bool has = path != NULL && file_exists(path);
     free(path);
     return has;
+}
+
+bool blobs_has_whole(const struct blobs *blobs, const char *sha256)
+{
+    char *path = blobs_has(blobs, sha256) ? blobs_path(blobs, sha256) : NULL;
+    char actual[SHA256_TEXT] = "";
+    int64_t size;
+    bool whole = path != NULL && sha256_file(path, actual, &size, NULL) == 0 && strcmp(actual, sha256) == 0;
+    free(path);
+    return whole;
 }
 
 static int sync_folder(const char *path, struct error *err)
@@ -195,8 +205,8 @@ int blobs_import(const struct blobs *blobs, const char *path, char sha256[SHA256
     if (sha256_file(path, sha256, size, err) != 0) {
         return -1;
     }
-    if (blobs_has(blobs, sha256)) {
-        return 0;
+    if (blobs_has_whole(blobs, sha256)) {
+        return 0; /* one that was damaged since is replaced */
     }
     char name[33];
     random_hex(name, 16);

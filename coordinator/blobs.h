@@ -18,6 +18,8 @@ int blobs_open(struct blobs *blobs, const char *folder,
                struct error *err); /* makes the folder, removes stale partial files */
 void blobs_close(struct blobs *blobs);
 bool blobs_has(const struct blobs *blobs, const char *sha256);
+/* And its bytes still have that hash: reads all of them. */
+bool blobs_has_whole(const struct blobs *blobs, const char *sha256);
 char *blobs_path(const struct blobs *blobs, const char *sha256); /* free() it */
 /* Copies a file in; returns its name and size. */
 int blobs_import(const struct blobs *blobs, const char *path, char sha256[SHA256_TEXT], int64_t *size,
@@ -35,6 +37,8 @@ int blobs_write(const struct blobs *blobs, uint64_t owner, const char *sha256, i
  * a want of memory and ends the walk (-1). */
 int blobs_each(const struct blobs *blobs, int (*each_f)(void *user, const char *sha256), void *user,
                struct error *err);
+/* Removes uploads that nobody goes on with. */
+int blobs_remove_partial(const struct blobs *blobs, struct error *err);
 int blobs_delete(const struct blobs *blobs, const char *sha256, struct error *err);
 
 #endif

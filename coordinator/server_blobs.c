@@ -97,6 +97,20 @@ static void fetch(struct blob_server *server, struct endpoint *endpoint, const s
     endpoint_send(endpoint, peer, &chunk, NULL); /* a peer that left or lags asks again */
 }
 
+/* A blob that was damaged on our disk must not be taken for the one about to be sent: that trial would lose
+ * its checkpoint again and again. */
+static bool has_whole(struct blob_server *server, const struct message *request)
+{
+    if (request->offset > 0 || blobs_has_whole(server->blobs, request->checkpoint)) {
+        return true;
+    }
+    log_warning(server->log, "", "blob %.12s was damaged on this machine's disk", request->checkpoint);
+    pthread_mutex_lock(&server->mutex);
+    blobs_delete(server->blobs, request->checkpoint, NULL);
+    pthread_mutex_unlock(&server->mutex);
+    return false;
+}
+
 /* Bytes of the blob we hold after this request; -1 err. The promise is made before the file gets its name,
  * for a deletion of the same blob may come in between. */
 static int64_t put_bytes(struct blob_server *server, uint64_t owner, const struct message *request,
@@ -109,7 +123,7 @@ static int64_t put_bytes(struct blob_server *server, uint64_t owner, const struc
     if (failed) {
         return error_set(err, ERROR_MEMORY, "out of memory");
     }
-    if (has) {
+    if (has && has_whole(server, request)) {
         return request->size;
     }
     if (request->byte_count == 0 && request->size > 0) {

@@ -11,6 +11,8 @@
 
 /* Workers that ran something come back within their lease or lose it; four times that is plenty. */
 #define WAIT_NS (120 * NS_PER_SECOND)
+/* Between two searches: what a stopped trial sent and nobody will name is little, but sweeps may be long. */
+#define PERIOD_NS (600 * NS_PER_SECOND)
 
 void leftovers_release(struct leftovers *leftovers)
 {
@@ -92,12 +94,24 @@ static int name_take(void *user, const char *sha256)
     return 0;
 }
 
+static void blob_delete(struct server *server, const char *sha256)
+{
+    struct error err = {0};
+    if (server->blob_server) {
+        blob_server_delete(server->blob_server, sha256);
+    } else if (blobs_delete(&server->blobs, sha256, &err)) {
+        log_warning(server->log, "", "%s", err.message);
+    }
+}
+
 int server_leftovers_find(struct server *server, struct error *err)
 {
+    leftovers_release(&server->leftovers);
     json_t *kept = kept_names(server, err);
     struct search search = {&server->leftovers, kept};
     int result = kept ? blobs_each(&server->blobs, name_take, &search, err) : -1;
     json_decref(kept);
+    server->leftovers.next_ns = clock_now().monotonic_ns + PERIOD_NS;
     server->leftovers.due_ns = engine_is_quiet(server->engine) ? 0 : clock_now().monotonic_ns + WAIT_NS;
     return result ? -1 : server_leftovers_remove(server, err);
 }
@@ -105,9 +119,10 @@ int server_leftovers_find(struct server *server, struct error *err)
 int server_leftovers_remove(struct server *server, struct error *err)
 {
     struct leftovers *leftovers = &server->leftovers;
-    bool due = engine_has_ended(server->engine) || clock_now().monotonic_ns >= leftovers->due_ns;
+    int64_t now_ns = clock_now().monotonic_ns;
+    bool due = engine_has_ended(server->engine) || now_ns >= leftovers->due_ns;
     if (leftovers->count == 0 || !due) {
-        return 0;
+        return leftovers->count == 0 && now_ns >= leftovers->next_ns ? server_leftovers_find(server, err) : 0;
     }
     json_t *kept = kept_names(server, err);
     if (!kept) {
@@ -115,10 +130,22 @@ int server_leftovers_remove(struct server *server, struct error *err)
     }
     for (size_t i = 0; i < leftovers->count; i++) {
         if (!json_object_get(kept, leftovers->names[i])) {
-            blob_server_delete(server->blob_server, leftovers->names[i]);
+            blob_delete(server, leftovers->names[i]);
         }
     }
     json_decref(kept);
-    leftovers_release(leftovers);
+    free(leftovers->names);
+    leftovers->names = NULL;
+    leftovers->count = leftovers->capacity = 0;
     return 0;
+}
+
+void server_leftovers_end(struct server *server)
+{
+    struct error err = {0};
+    blob_server_destroy(server->blob_server); /* nobody is left to name what may still come */
+    server->blob_server = NULL;
+    if (server_leftovers_find(server, &err) || blobs_remove_partial(&server->blobs, &err)) {
+        log_warning(server->log, "", "checkpoints that nobody needs stay: %s", err.message);
+    }
 }

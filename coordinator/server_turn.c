@@ -337,5 +337,9 @@ int server_run(struct server *server, struct error *err)
     if (result) {
         return -1;
     }
-    return engine_has_ended(server->engine) ? 0 : 1;
+    if (!engine_has_ended(server->engine)) {
+        return 1;
+    }
+    server_leftovers_end(server);
+    return 0;
 }

@@ -203,14 +203,16 @@ static void check_final(struct simulation *simulation)
         simulation_violate(simulation, "the refit's result is not what it said");
 }
 
-/* In a calm run nothing is left behind: each blob is named by a trial. (Elsewhere the next start of a
- * coordinator removes what a dead worker left.) */
+/* Each blob is named by a trial: in a calm run at once, elsewhere when the ended sweep's coordinator has
+ * removed what the dead left and what was sent for nothing. */
 static void check_blobs(struct simulation *simulation)
 {
     const struct trial_record *refit = stored_trial(simulation, 0);
     size_t unnamed;
+    if (!simulation->calm)
+        server_end(simulation);
     free(blobs_unnamed(simulation, &unnamed));
-    if (simulation->calm && unnamed > 0)
+    if (unnamed > 0)
         simulation_violate(simulation, "%zu blobs are kept without need", unnamed);
     if (refit && *refit->checkpoint && !blob_exists(simulation, refit->checkpoint))
         simulation_violate(simulation, "the model of the refit is gone");

@@ -322,3 +322,8 @@ void server_turn(struct simulation *simulation)
     if (server->up && !*simulation->violation)
         server_leaves(simulation);
 }
+
+void server_end(struct simulation *simulation)
+{
+    leftovers_find(simulation);
+}

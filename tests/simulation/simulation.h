@@ -233,6 +233,7 @@ uint64_t *blobs_unnamed(const struct simulation *simulation, size_t *count);
 void server_start(struct simulation *simulation);
 void server_deliver(struct simulation *simulation, const struct happening *happening);
 void server_turn(struct simulation *simulation);
+void server_end(struct simulation *simulation); /* what the real one does with an ended sweep */
 void server_interrupt(struct simulation *simulation);
 void server_pause(struct simulation *simulation);
 void server_resume(struct simulation *simulation); /* again and again until it is stored */

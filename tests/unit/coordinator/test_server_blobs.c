@@ -359,6 +359,48 @@ static void stray_blobs_go_when_nobody_can_name_them(void **state)
     free(stray);
 }
 
+/* A checkpoint whose bytes rotted is not taken for the one that is sent again. */
+static void a_damaged_blob_is_replaced(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct message welcome;
+    char hash[SHA256_TEXT], path[300];
+    char *blob = blob_make(hash);
+    server_start(fixture);
+    welcome_get(fixture, fixture->address, &welcome);
+    worker_connect(fixture, welcome.blob_endpoint);
+    message_release(&welcome);
+    upload(fixture, hash, blob);
+    snprintf(path, sizeof path, "%s.files/blobs/%s", fixture->db, hash);
+    assert_int_equal(file_write(path, "rotten", 6, 0600, NULL), 0);
+    put_say(fixture, hash, blob, 0, 0);
+    assert_int_equal(stored_hear(fixture), 0);
+    upload(fixture, hash, blob);
+    download(fixture, hash, blob, BLOB_SIZE);
+    free(blob);
+}
+
+/* What was sent for a trial that ended without it, and what is still on its way, goes with the sweep's end,
+ * promised or not. */
+static void only_what_is_named_stays_at_the_end(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct message welcome;
+    char hash[SHA256_TEXT], path[300];
+    char *blob = blob_make(hash);
+    server_start(fixture);
+    welcome_get(fixture, fixture->address, &welcome);
+    worker_connect(fixture, welcome.blob_endpoint);
+    message_release(&welcome);
+    upload(fixture, hash, blob);
+    snprintf(path, sizeof path, "%s.files/blobs/%s", fixture->db, hash);
+    assert_true(file_exists(path));
+    join_sweep(fixture);
+    run_to_the_end(fixture, 1, 3);
+    assert_false(file_exists(path));
+    free(blob);
+}
+
 int main(void)
 {
 #define TEST(function)                                                                                       \
@@ -373,6 +415,8 @@ int main(void)
         cmocka_unit_test(peers_keep_their_numbers),
         cmocka_unit_test(silent_peers_are_forgotten),
         TEST(stray_blobs_go_when_nobody_can_name_them),
+        TEST(a_damaged_blob_is_replaced),
+        TEST(only_what_is_named_stays_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
