@@ -35,6 +35,8 @@ bool number_parse(const char *string, double *value);
  * and for parts (3 letters or more) also "_", "-" and the like. NULL: none. */
 const char *nearest_word(const char *word, const char *const *words);
 
+/* No control characters: none that a terminal would act on. */
+bool text_is_printable(const char *text);
 /* Copies `size` bytes as valid UTF-8: each bad byte becomes U+FFFD. free() the result; NULL on no memory. */
 char *utf8_repair(const char *bytes, size_t size);
 /* The same in place, with '?' for each bad byte. */

@@ -40,6 +40,17 @@ static size_t utf8_sequence(const unsigned char *s, size_t left)
     return length;
 }
 
+bool text_is_printable(const char *text)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    for (; *bytes; bytes++) {
+        /* U+0080 to U+009F are two bytes each. */
+        if (*bytes < 0x20 || *bytes == 0x7f || (bytes[0] == 0xc2 && bytes[1] >= 0x80 && bytes[1] < 0xa0))
+            return false;
+    }
+    return true;
+}
+
 char *utf8_repair(const char *bytes, size_t size)
 {
     struct text text;

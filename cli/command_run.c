@@ -199,8 +199,10 @@ static int serve_sweep(struct run *run, struct serve *serve, struct serve_option
         end_worker(run, serve);
         if (run->worker_failed)
             result = EXIT_RESOURCE;
-        else if (result == EXIT_DONE || result == EXIT_UNRANKED)
+        else if (result == EXIT_DONE || result == EXIT_UNRANKED) {
             print_leaderboard(run, serve);
+            command_flush();
+        }
     }
     private_folder_remove(&run->folder);
     return result;

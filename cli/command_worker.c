@@ -68,6 +68,8 @@ struct worker_options {
     bool insecure, quiet, verbose;
 };
 
+#define LONGEST_SECONDS (100.0 * 366 * 24 * 3600) /* for ever; fits what counts nanoseconds */
+
 /* "90", "90s", "1.5m", "1h", "2d" as seconds. */
 static bool parse_duration(const char *text, double *seconds)
 {
@@ -94,7 +96,15 @@ static bool parse_duration(const char *text, double *seconds)
         return false;
     }
     *seconds *= factor;
+    *seconds = *seconds < LONGEST_SECONDS ? *seconds : LONGEST_SECONDS;
     return true;
+}
+
+#define LONGEST_NAME 256 /* of the protocol */
+
+static bool is_worker_name(const char *name)
+{
+    return *name && strlen(name) <= LONGEST_NAME && text_is_printable(name);
 }
 
 /* 0, or the exit code. */
@@ -106,7 +116,10 @@ static int take_option(struct worker_options *options, int code, char *value)
         return 0;
     case OPTION_NAME:
         options->settings.name = value;
-        return 0;
+        return is_worker_name(value)
+                   ? 0
+                   : command_usage_error("worker", "--name takes 1 to %d bytes without control characters",
+                                         LONGEST_NAME);
     case OPTION_DIR:
         options->settings.folder = value;
         return 0;

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,12 +80,22 @@ static int unknown_command(const char *name)
     return EXIT_USAGE;
 }
 
+static int output_reason; /* of the first failed write; 0: none known */
+
+void command_flush(void)
+{
+    if (fflush(stdout) != 0 && output_reason == 0)
+        output_reason = errno;
+}
+
 /* stdout went away or the disk is full: say so instead of losing results silently. */
 static int finish(int code)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    command_flush();
+    if (output_reason == 0 && !ferror(stdout))
         return code;
-    perror("rung: writing to standard output");
+    fprintf(stderr, "rung: writing to standard output: %s\n",
+            output_reason ? strerror(output_reason) : "it failed");
     return code == EXIT_DONE ? EXIT_RESOURCE : code;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/load.h"
+#include "cli/unranked.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,7 +220,12 @@ int serve_run(struct serve *serve, void (*each_f)(void *user, struct serve *serv
     /* Without a metric nothing is ranked, and nothing was asked to be. */
     bool good =
         serve->spec.metric ? server_has_ranked_trial(serve->server) : serve->progress.counts.completed > 0;
-    return good ? EXIT_DONE : EXIT_UNRANKED;
+    if (good)
+        return EXIT_DONE;
+    if (unranked_explain(serve->command, serve->options->db, server_sweep_id(serve->server),
+                         serve->spec.metric, &err) != 0)
+        command_fail(serve->command, &err);
+    return EXIT_UNRANKED;
 }
 
 void serve_print_start(const struct serve *serve)

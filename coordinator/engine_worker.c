@@ -1,6 +1,7 @@
 /* Workers: who they are, their sessions, and their own account of what they run. */
 #include "coordinator/engine_state.h"
 #include "base/random.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,10 @@ void worker_hello(struct engine *engine, peer_number peer, const struct message 
     if (!message->worker || !message->session || strlen(message->session) != SESSION_SIZE - 1) {
         engine_send_error(engine, peer, "malformed",
                           "hello needs a worker's name and a session of 16 hex digits");
+        return;
+    }
+    if (!text_is_printable(message->worker)) {
+        engine_send_error(engine, peer, "malformed", "a worker's name has no control characters");
         return;
     }
     struct worker *worker = worker_find(engine, message->worker);

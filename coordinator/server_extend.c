@@ -63,8 +63,9 @@ int server_extension_check(const struct server *server, const struct snapshot *s
     }
     if (finished && total >= 0 && total <= trials) {
         return error_set(err, ERROR_USAGE,
-                         "sweep %s in %s has finished; choose another --name, or raise run_cap with --resume",
-                         name, db);
+                         "sweep %s in %s has finished, and nothing is left to resume; for more trials add "
+                         "--set run_cap=N with N above %lld",
+                         name, db, (long long)trials);
     }
     bool halving = spec->stopping.kind == STOPPING_SUCCESSIVE_HALVING;
     return halving && trials > 0 ? bracket_check(spec, before, total, trials, err) : 0;

@@ -53,10 +53,12 @@ static void check_top_key(struct reader *reader, const struct node *key)
     }
 }
 
+/* None that a command would take for an option, or a shell for a folder. */
 static bool is_sweep_name(const char *name)
 {
     size_t length = strlen(name);
-    return length >= 1 && length <= NAME_LIMIT && strspn(name, NAME_LETTERS) == length;
+    return name[0] != '-' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && length >= 1 &&
+           length <= NAME_LIMIT && strspn(name, NAME_LETTERS) == length;
 }
 
 /* The file's stem as a name: "a b.yaml" is "a-b". */
@@ -74,6 +76,9 @@ static char *stem_name(const char *file)
             *c = '-';
         }
     }
+    if (name && !is_sweep_name(name)) {
+        name[0] = 'x';
+    }
     return name;
 }
 
@@ -88,7 +93,7 @@ static void read_name(struct reader *reader, const struct node *root)
     }
     bool scalar = node && node->kind != NODE_LIST && node->kind != NODE_MAP && node->kind != NODE_NULL;
     if (node && (!scalar || !is_sweep_name(node->text))) {
-        problem_found(reader, node, given ? NULL : "name", "1 to 64 of letters, digits, . _ -");
+        problem_found(reader, node, given ? NULL : "name", "1 to 64 of letters, digits, . _ -, not - first");
     }
     spec->name = node && scalar ? strdup(node->text) : stem_name(spec->file);
     node = node_find(root, "description");

@@ -149,7 +149,8 @@ static int lock_file_error(const char *path, int number, struct error *err)
     if (number == ENOSPC || number == EDQUOT) {
         return error_set(err, ERROR_RESOURCE, "database %s: the disk is full; free some space", path);
     }
-    return error_set(err, ERROR_RESOURCE, "database %s: cannot lock it: %s", path, strerror(number));
+    return error_set(err, ERROR_RESOURCE, "database %s: cannot lock it: %s%s", path, strerror(number),
+                     number == EMFILE ? "; allow more with: ulimit -n 1024" : "");
 }
 
 /* A reader that looks (store_lock_is_held) is gone within microseconds; a coordinator stays. */

@@ -91,7 +91,7 @@ is_gone() {
 @test "a signal at any moment of a start ends it with 130, or 0 when it came too late" {
     local i code
     for i in 0.03 0.04 0.05 0.06 0.08 0.1 0.13 0.16 0.2 0.3 0.5; do
-        rm -f "$db"*
+        rm -rf "$db"*
         start run "$RUNG" run "$RUNG_CONFIGS/digits.yaml" --db "$db" --devices cpu:1
         until_true 5 grep -q rung "/proc/$pid/cmdline"
         sleep "$i"

@@ -50,8 +50,9 @@ static void a_name_belongs_to_one_sweep(void **state)
 
     err = server_refused(fixture);
     assert_int_equal(err.code, ERROR_USAGE);
-    assert_non_null(
-        strstr(err.message, "has finished; choose another --name, or raise run_cap with --resume"));
+    assert_non_null(strstr(err.message,
+                           "has finished, and nothing is left to resume; for more trials add --set run_cap=N "
+                           "with N above 2"));
     fixture->settings.resume = false;
     err = server_refused(fixture);
     assert_non_null(

@@ -57,7 +57,11 @@ static const struct {
      "1:9: method: found \"asha\", which is a stopping rule: write method: random "
      "and early_terminate: {type: asha}"},
     {"method: 3\n" TRAIN PARAMETER, "1:9: method: found 3, accepted random, grid or successive_halving"},
-    {WHOLE "name: a b\n", "6:7: name: found \"a b\", accepted 1 to 64 of letters, digits, . _ -"},
+    {WHOLE "name: ..\n", "6:7: name: found \"..\", accepted 1 to 64 of letters, digits, . _ -, not - first"},
+    {WHOLE "name: -v\n", "6:7: name: found \"-v\", accepted 1 to 64 of letters, digits, . _ -, not - first"},
+    {WHOLE "name: .\n", "6:7: name: found \".\", accepted 1 to 64 of letters, digits, . _ -, not - first"},
+    {WHOLE "name: a b\n",
+     "6:7: name: found \"a b\", accepted 1 to 64 of letters, digits, . _ -, not - first"},
     {WHOLE "description: [x]\n", "6:14: description: found a list, accepted text"},
     {WHOLE "run_cap: 0\n", "6:10: run_cap: found 0, accepted an integer from 1 to 1000000000"},
     {WHOLE "run_cap: 2.5\n", "6:10: run_cap: found 2.5, accepted an integer from 1 to 1000000000"},
