@@ -43,9 +43,6 @@ int command_runner(int argc, char **argv);
 
 /* Prints "rung COMMAND: message" to stderr and returns the error's exit code. */
 int command_fail(const char *command, const struct error *err);
-/* Writes out what was printed and keeps the reason of a failure for the exit: what follows may take a while,
- * and change errno. */
-void command_flush(void);
 /* A wrong option or argument: prints the message and "try 'rung COMMAND --help'"; returns EXIT_USAGE. */
 int command_usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

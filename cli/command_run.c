@@ -200,8 +200,8 @@ static int serve_sweep(struct run *run, struct serve *serve, struct serve_option
         if (run->worker_failed)
             result = EXIT_RESOURCE;
         else if (result == EXIT_DONE || result == EXIT_UNRANKED) {
-            print_leaderboard(run, serve);
-            command_flush();
+            int printed = print_leaderboard(run, serve);
+            result = result == EXIT_DONE ? printed : result;
         }
     }
     private_folder_remove(&run->folder);

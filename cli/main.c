@@ -80,22 +80,16 @@ static int unknown_command(const char *name)
     return EXIT_USAGE;
 }
 
-static int output_reason; /* of the first failed write; 0: none known */
-
-void command_flush(void)
-{
-    if (fflush(stdout) != 0 && output_reason == 0)
-        output_reason = errno;
-}
-
-/* stdout went away or the disk is full: say so instead of losing results silently. */
+/* stdout went away or the disk is full: say so instead of losing results silently. A command that failed has
+ * said so itself, unless the last write is the one that fails. */
 static int finish(int code)
 {
-    command_flush();
-    if (output_reason == 0 && !ferror(stdout))
+    if (fflush(stdout) != 0)
+        fprintf(stderr, "rung: writing to standard output: %s\n", strerror(errno));
+    else if (ferror(stdout) && code == EXIT_DONE)
+        fputs("rung: writing to standard output failed\n", stderr);
+    else
         return code;
-    fprintf(stderr, "rung: writing to standard output: %s\n",
-            output_reason ? strerror(output_reason) : "it failed");
     return code == EXIT_DONE ? EXIT_RESOURCE : code;
 }
 

@@ -67,19 +67,22 @@ static void append_reason(struct text *line, const json_t *rows)
 }
 
 /* The last attempt's error: its end, from the beginning of a line. */
-static void append_failure(struct text *line, const json_t *trial)
+static void append_failure(struct text *line, const json_t *trial, const char *sweep_id, const char *db)
 {
     const json_t *attempts = json_object_get(trial, "attempts");
     size_t count = json_array_size(attempts);
     const char *error = count > 0 ? json_get_string(json_array_get(attempts, count - 1), "error", "") : "";
     size_t size = strlen(error);
-    if (size == 0)
+    long long number = json_get_integer(trial, "trial", 0);
+    if (size == 0) {
+        text_printf(line, "; see: rung show %s %lld --db %s", sweep_id, number, db);
         return;
+    }
     if (size > SHOWN_BYTES) {
         const char *end = strchr(error + size - SHOWN_BYTES, '\n');
         error = end ? end + 1 : error + size - SHOWN_BYTES;
     }
-    text_printf(line, "; trial %lld said: %s", (long long)json_get_integer(trial, "trial", 0), error);
+    text_printf(line, "; trial %lld said: %s", number, error);
 }
 
 int unranked_explain(const char *command, const char *db, const char *sweep_id, const char *metric,
@@ -99,7 +102,8 @@ int unranked_explain(const char *command, const char *db, const char *sweep_id, 
         else
             text_append(&line, "no trial was completed: ");
         append_reason(&line, rows);
-        append_failure(&line, trial);
+        if (trial)
+            append_failure(&line, trial, sweep_id, db);
         char *said = text_steal(&line);
         if (said)
             utf8_mend(said);

@@ -12,10 +12,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define ZAP_ADDRESS "inproc://zeromq.zap.01"
 #define ZAP_FRAMES 8 /* version, request id, domain, address, identity, mechanism, client key */
 #define REFUSALS_LOGGED_EVERY (60 * NS_PER_SECOND)
+
+#define DESCRIPTORS_NEEDED 64 /* threads, sockets, monitors; files of the database */
 
 struct bus {
     void *context;
@@ -66,8 +69,27 @@ static int security_copy(struct security *to, const struct security *from)
     return 0;
 }
 
+/* ZeroMQ ends the process where it finds none left for itself. */
+static int descriptors_check(struct error *err)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= DESCRIPTORS_NEEDED) {
+        return 0;
+    }
+    rlim_t allowed = limit.rlim_cur;
+    limit.rlim_cur = DESCRIPTORS_NEEDED;
+    if (limit.rlim_max >= DESCRIPTORS_NEEDED && setrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        return 0;
+    }
+    return error_set(err, ERROR_RESOURCE, "only %d open files are allowed; allow more with: ulimit -n 1024",
+                     (int)allowed);
+}
+
 struct bus *bus_create(const struct security *security, const struct log *log, struct error *err)
 {
+    if (descriptors_check(err)) {
+        return NULL;
+    }
     struct bus *bus = calloc(1, sizeof *bus);
     if (!bus || (security && security_copy(&bus->security, security))) {
         if (bus) {

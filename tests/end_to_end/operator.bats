@@ -61,7 +61,7 @@ interrupt_coordinator() {
     local asha=$RUNG_CONFIGS/digits-asha.yaml
     expect 0 "$RUNG" run "$asha" --db "$db" --set run_cap=12 --devices cpu:2
     expect 2 "$RUNG" run --resume digits-asha --db "$db"
-    says "has finished; choose another --name, or raise run_cap with --resume"
+    says "has finished, and nothing is left to resume" "--set run_cap=N"
     count "SELECT number, parameters FROM trial WHERE number > 0 ORDER BY number" >before
     expect 0 "$RUNG" run --resume digits-asha --db "$db" --set run_cap=30 --devices cpu:2
     [ "$(count "SELECT count(*) FROM trial WHERE number > 0")" = 30 ]
