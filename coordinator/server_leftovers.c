@@ -104,11 +104,33 @@ static void blob_delete(struct server *server, const char *sha256)
     }
 }
 
+void server_unneeded_delete(struct server *server)
+{
+    const struct effects *effects = &server->effects;
+    struct error err = {0};
+    json_t *kept = NULL;
+    for (size_t i = 0; i < effects->unneeded_count; i++) {
+        const char *sha256 = effects->unneeded_blobs[i];
+        bool asks = json_object_get(server->kept_before, sha256) != NULL;
+        if (asks && !kept && !(kept = kept_names(server, &err))) {
+            log_warning(server->log, "", "checkpoints that nobody needs stay: %s", err.message);
+            return;
+        }
+        if (!asks || !json_object_get(kept, sha256)) {
+            blob_delete(server, sha256);
+        }
+    }
+    json_decref(kept);
+}
+
 int server_leftovers_find(struct server *server, struct error *err)
 {
     leftovers_release(&server->leftovers);
     json_t *kept = kept_names(server, err);
     struct search search = {&server->leftovers, kept};
+    if (!server->kept_before) {
+        server->kept_before = json_incref(kept);
+    }
     int result = kept ? blobs_each(&server->blobs, name_take, &search, err) : -1;
     json_decref(kept);
     server->leftovers.next_ns = clock_now().monotonic_ns + PERIOD_NS;

@@ -20,6 +20,10 @@ struct leftovers {
     int64_t next_ns; /* when to search again */
 };
 
+/* Deletes the blobs that the effects hold, unless something else names them too: sweeps that do the same make
+ * the same checkpoints. Call it behind the commit. */
+void server_unneeded_delete(struct server *server);
+
 /* Lists what no trial of the database names and is no sweep's data. Removes it at once when no attempt runs.
  */
 int server_leftovers_find(struct server *server, struct error *err);

@@ -45,6 +45,7 @@ struct server {
     struct effects effects;
     struct compactor compactor;
     struct leftovers leftovers;
+    json_t *kept_before; /* names of blobs, as keys: what was named when the sweep was opened */
     struct log_keeper *log_keeper;
 
     int stop_pipe[2];      /* wakes the loop */

@@ -233,9 +233,7 @@ static int effects_perform(struct server *server, struct error *err)
             return -1;
         }
     }
-    for (size_t i = 0; i < effects->unneeded_count; i++) {
-        blob_server_delete(server->blob_server, effects->unneeded_blobs[i]);
-    }
+    server_unneeded_delete(server);
     log_keeper_keep(server->log_keeper, effects);
     effects_clear(effects);
     return server_leftovers_remove(server, err);
