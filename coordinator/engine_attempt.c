@@ -174,6 +174,8 @@ static void report_apply(struct engine *engine, struct trial *trial, int64_t num
     struct attempt *attempt = &trial->attempts[number - 1];
     if (reported->resource <= attempt->reached)
         return; /* each resource once, in order: an entry at a rung is the value AT that rung */
+    if (reported->resource > engine_resource_limit(&engine->settings, trial->record.is_final))
+        return; /* nobody asked for it, nor could a recovery believe it */
     attempt->reached = reported->resource;
     attempt->seconds += reported->seconds;
     bool open = attempt_is_open(trial, attempt);
@@ -257,7 +259,10 @@ static void ended_apply(struct engine *engine, struct trial *trial, int64_t numb
         trial_begin_again(engine, trial);
         return;
     }
-    if (message->checkpoint)
+    if (message->checkpoint &&
+        message->resource > engine_resource_limit(&engine->settings, trial->record.is_final))
+        checkpoint_orphan(engine, trial, message->checkpoint);
+    else if (message->checkpoint)
         checkpoint_set(engine, trial, message->checkpoint, message->checkpoint_bytes, message->resource);
     trial_attempt_over(engine, trial, message->outcome);
 }

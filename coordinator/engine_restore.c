@@ -37,6 +37,8 @@ static void restore_trials(struct engine *engine, const struct snapshot *snapsho
             engine_fail_memory(engine);
             return;
         }
+        if (!copy.trial.is_final && copy.trial.bracket != trial->record.bracket)
+            engine_fail(engine, "the store has trial %lld in another bracket", (long long)row->number);
         trial->record = copy.trial;
         if (*trial->record.checkpoint)
             checkpoint_refer(engine, trial->record.checkpoint);
@@ -221,7 +223,9 @@ static void restore_state(struct engine *engine)
 struct engine *engine_restore(const struct engine_settings *settings, const struct snapshot *snapshot,
                               struct now now, struct effects *effects, struct error *err)
 {
-    struct engine *engine = engine_allocate(settings, &snapshot->sweep, err);
+    struct engine *engine = engine_check_snapshot(settings, snapshot, err) == 0
+                                ? engine_allocate(settings, &snapshot->sweep, err)
+                                : NULL;
     if (!engine)
         return NULL;
     engine_begin(engine, now, effects);

@@ -2,6 +2,7 @@
  *
  *   engine.c            life, events, the loop that follows every event
  *   engine_restore.c    from a snapshot
+ *   engine_check.c      whether a snapshot can be what an engine kept
  *   engine_effects.c    records and messages out
  *   engine_worker.c     hello, heartbeat, bye
  *   engine_lease.c      leases, slots
@@ -21,8 +22,9 @@
 #include "coordinator/engine.h"
 #include "coordinator/engine_table.h"
 
-#define SLOT_LIMIT 4096 /* slots of one worker; a larger number in a message is a mistake */
-#define NOTE_LIMIT 20   /* notes kept for status */
+#define SLOT_LIMIT 4096               /* slots of one worker; a larger number in a message is a mistake */
+#define NOTE_LIMIT 20                 /* notes kept for status */
+#define FINAL_EPOCHS_LIMIT 1000000000 /* of the refit: final.epochs, epochs */
 
 struct slot {
     struct worker *worker;
@@ -154,6 +156,13 @@ struct engine *engine_allocate(const struct engine_settings *settings, const str
 void engine_begin(struct engine *engine, struct now now, struct effects *effects);
 int engine_follow(struct engine *engine, struct error *err); /* all that follows an event */
 void engine_note(struct engine *engine, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* engine_check.c */
+/* -1: err (ERROR_RESOURCE) says which row cannot be. */
+int engine_check_snapshot(const struct engine_settings *settings, const struct snapshot *snapshot,
+                          struct error *err);
+/* The highest resource that a trial, or the refit, can come to. */
+int64_t engine_resource_limit(const struct engine_settings *settings, bool is_final);
 
 /* engine_effects.c */
 struct message *engine_send(struct engine *engine, peer_number peer,

@@ -89,7 +89,7 @@ static int sweep_begin(struct server *server, struct error *err)
 static int sweep_update(struct sweep_record *sweep, const struct spec *spec, struct error *err)
 {
     json_t *normalised = json_copy(spec->normalised);
-    char *text = strdup(spec->text ? spec->text : sweep->spec_text);
+    char *text = strdup(spec->text ? spec->text : sweep->spec_text ? sweep->spec_text : "");
     json_t *seed = json_object_get(sweep->normalised, "seed");
     if (!normalised || !text || (seed && json_object_set(normalised, "seed", seed))) {
         json_decref(normalised);
@@ -159,6 +159,13 @@ static int sweep_check(const struct server *server, int found, const struct swee
             err, ERROR_USAGE,
             "sweep %s in %s has begun but not finished; go on with --resume, or choose another --name", name,
             db);
+    }
+    if (found == 1 && !json_is_object(stored->normalised)) {
+        return error_set(
+            err, ERROR_RESOURCE,
+            "database %s is damaged: the spec of sweep %s is missing; use a copy, or choose another "
+            "--name",
+            db, name);
     }
     if (found == 1 && spec_compare(stored->normalised, spec->normalised, spec->seed_given, err)) {
         return error_prefix(err, "resume sweep %s", name);

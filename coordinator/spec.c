@@ -128,6 +128,12 @@ int spec_restore(struct spec *spec, const json_t *normalised, const struct spec_
                  struct error *err)
 {
     struct reader reader;
+    if (!json_is_object(normalised)) {
+        return error_set(
+            err, ERROR_RESOURCE,
+            "the database is damaged: the sweep's spec is missing; use a copy, or begin anew with "
+            "another --name");
+    }
     const json_t *source = json_object_get(normalised, "source");
     json_t *schema = json_copy((json_t *)normalised);
     reader_init(&reader, spec, options);

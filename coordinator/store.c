@@ -171,7 +171,7 @@ json_t *cursor_get_json(struct cursor *cursor)
     }
     json_t *json = json_parse(value, strlen(value), NULL);
     if (json == NULL) {
-        cursor_note(cursor, SQLITE_CORRUPT);
+        cursor_fail_damaged(cursor);
     }
     return json;
 }
@@ -181,13 +181,35 @@ bool cursor_next_is_null(struct cursor *cursor)
     return sqlite3_column_type(cursor->statement, cursor->position + 1) == SQLITE_NULL;
 }
 
+/* "trial 3: state is 'zzz'", as far as the row says what it is of. */
 void cursor_fail_damaged(struct cursor *cursor)
 {
+    const char *column = sqlite3_column_name(cursor->statement, cursor->position);
+    const char *value = (const char *)sqlite3_column_text(cursor->statement, cursor->position);
+    char row[64] = "";
+    for (int i = 0; i < sqlite3_column_count(cursor->statement); i++) {
+        const char *name = sqlite3_column_name(cursor->statement, i);
+        bool of_trial = strcmp(name, "trial") == 0; /* trials themselves have only a number */
+        if (of_trial || (row[0] == '\0' && strcmp(name, "number") == 0)) {
+            snprintf(row, sizeof row, "trial %lld: ", (long long)sqlite3_column_int64(cursor->statement, i));
+        }
+    }
+    if (cursor->failure == 0) {
+        snprintf(cursor->damage, sizeof cursor->damage, "%s%s is %s%.40s%s", row,
+                 column != NULL ? column : "a value", value != NULL ? "'" : "",
+                 value != NULL ? value : "missing", value != NULL ? "'" : "");
+    }
     cursor_note(cursor, SQLITE_CORRUPT);
 }
 
 int cursor_check(struct cursor *cursor, struct error *err)
 {
+    if (cursor->failure != 0 && cursor->damage[0] != '\0') {
+        const char *path = cursor->store->path;
+        return error_set(err, ERROR_RESOURCE,
+                         "database %s is damaged: %s; use a copy, or begin anew with another --name", path,
+                         cursor->damage);
+    }
     return cursor->failure == 0 ? 0 : store_error(cursor->store, cursor->failure, err);
 }
 

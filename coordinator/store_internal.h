@@ -36,9 +36,10 @@ struct store {
 struct cursor {
     struct store *store;
     struct sqlite3_stmt *statement;
-    int position;  /* of the last value put, or of the last column got */
-    int failure;   /* an SQLite code, 0: none */
-    bool prepared; /* made by cursor_prepare: finalised at the end */
+    int position;     /* of the last value put, or of the last column got */
+    int failure;      /* an SQLite code, 0: none */
+    char damage[160]; /* which value cannot be; "": SQLite knows what failed */
+    bool prepared;    /* made by cursor_prepare: finalised at the end */
 };
 
 void cursor_start(struct cursor *cursor, struct store *store, enum statement statement);

@@ -3,6 +3,7 @@
 #include "coordinator/store.h"
 #include "coordinator/store_internal.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +159,14 @@ int store_commit(struct store *store, const char *sweep_id, const struct record 
     return store_end(store, true, err);
 }
 
+static bool seed_read(const char *text, uint64_t *seed)
+{
+    char *end = NULL;
+    errno = 0;
+    *seed = text != NULL && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    return end != NULL && *end == '\0' && errno == 0;
+}
+
 void cursor_get_sweep(struct cursor *cursor, struct sweep_record *sweep)
 {
     *sweep = (struct sweep_record){0};
@@ -171,8 +180,9 @@ void cursor_get_sweep(struct cursor *cursor, struct sweep_record *sweep)
     sweep->normalised = cursor_get_json(cursor);
     const char *sha256 = cursor_get_static(cursor);
     strncat(sweep->spec_sha256, sha256 != NULL ? sha256 : "", sizeof sweep->spec_sha256 - 1);
-    const char *seed = cursor_get_static(cursor);
-    sweep->seed = seed != NULL ? strtoull(seed, NULL, 10) : 0;
+    if (!seed_read(cursor_get_static(cursor), &sweep->seed)) {
+        cursor_fail_damaged(cursor);
+    }
     sweep->version = cursor_get_text(cursor);
     sweep->created_ms = cursor_get_integer(cursor);
     sweep->ended_ms = cursor_get_integer(cursor);

@@ -125,6 +125,40 @@ static void test_an_interrupted_trial_goes_on_before_new_ones(void **state)
     assert_int_equal(engine_trial(f->engine, 1)->retries + engine_trial(f->engine, 1)->losses, 0);
 }
 
+static void say_checkpoint_lost(struct engine_fixture *f, int64_t attempt)
+{
+    struct message message;
+    message_init(&message, MESSAGE_ENDED);
+    message.trial = message.sequence = 1;
+    message.attempt = attempt;
+    message.outcome = OUTCOME_INTERRUPTED;
+    message.checkpoint_lost = true;
+    send_message(f, 1, &message);
+}
+
+/* It begins again from 0 and reports again; its objective stays what it was; the blob is let go. */
+static void test_a_lost_checkpoint_costs_progress_only(void **state)
+{
+    struct engine_fixture *f = *state;
+    attach(f, 1);
+    say_report(f, 1, 1, 1, 1, 1, 0.5);
+    say_ended(f, 1, 1, 1, 2, OUTCOME_INTERRUPTED, 1, 'c');
+    say_ready(f, 1, 0);
+    expect_assign(f, 1, 2, 1, 3);
+    say_checkpoint_lost(f, 2);
+    assert_int_equal(f->effects.unneeded_count, 1);
+    expect_trial(f, 1, TRIAL_WAITING, REASON_NONE);
+    assert_int_equal(engine_trial(f->engine, 1)->losses, 1);
+    engine_fixture_restart(f);
+    attach(f, 1);
+    expect_assign(f, 1, 3, 0, 3);
+    say_report(f, 1, 1, 3, 1, 1, 0.5);
+    assert_int_equal(engine_trial(f->engine, 1)->resource, 1);
+    assert_true(engine_trial(f->engine, 1)->objective == 0.5);
+    say_report(f, 1, 1, 3, 2, 2, 0.6);
+    assert_true(engine_trial(f->engine, 1)->objective == 0.6);
+}
+
 static void test_a_superseded_checkpoint_is_unneeded(void **state)
 {
     struct engine_fixture *f = *state;
@@ -340,6 +374,7 @@ int main(void)
         TEST(test_a_crashed_trial_is_retried_once),
         TEST(test_failures_that_would_repeat_are_not_retried),
         TEST(test_an_interrupted_trial_goes_on_before_new_ones),
+        TEST(test_a_lost_checkpoint_costs_progress_only),
         TEST(test_a_superseded_checkpoint_is_unneeded),
         TEST(test_only_the_best_trial_keeps_its_checkpoint),
         TEST(test_an_old_attempt_is_kept_and_ignored),

@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "coordinator/store_lock.h"
+#include "coordinator/store_internal.h"
 #include "tests/unit/coordinator/store_fixture.h"
 
 #include <math.h>
@@ -335,6 +336,38 @@ static void test_damaged_database(void **state)
     store_close(reader);
 }
 
+/* A value that cannot be is named, with the trial it is of. */
+static void test_damaged_values(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *sql, *back, *message;
+    } cases[] = {
+        {"UPDATE trial SET state = 'zzz' WHERE number = 2", "UPDATE trial SET state = 'completed'",
+         "trial 2: state is 'zzz'"},
+        {"UPDATE trial SET derived = '{' WHERE number = 3", "UPDATE trial SET derived = NULL",
+         "trial 3: derived is '{'"},
+        {"UPDATE report SET metrics = 'nope' WHERE trial = 2", "UPDATE report SET metrics = '{}'",
+         "trial 2: metrics is 'nope'"},
+        {"UPDATE sweep SET seed = 'x'", "UPDATE sweep SET seed = '7'", "seed is 'x'"},
+        {"UPDATE sweep SET seed = '18446744073709551616'", "UPDATE sweep SET seed = '7'", "seed is '18446"},
+        {"UPDATE sweep SET state = ''", "UPDATE sweep SET state = 'running'", "state is ''"},
+    };
+    keep_sweep(fixture->store, "last");
+    for (int i = 1; i <= 3; i++) {
+        keep_trial(fixture->store, i, 0.5, "{\"learning_rate\": 0.1}");
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error err = {0};
+        struct snapshot snapshot;
+        assert_int_equal(store_execute(fixture->store, cases[i].sql, &err), 0);
+        assert_int_equal(store_load(fixture->store, SWEEP_ID, &snapshot, &err), -1);
+        assert_int_equal(err.code, ERROR_RESOURCE);
+        assert_contains(err.message, cases[i].message);
+        assert_int_equal(store_execute(fixture->store, cases[i].back, &err), 0);
+    }
+}
+
 static void test_network_file_systems(void **state)
 {
     (void)state;
@@ -374,8 +407,8 @@ int main(void)
         TEST(test_database_in_use),       TEST(test_newer_database),
         TEST(test_other_files),           TEST(test_read_only_folder),
         TEST(test_after_a_crash),         TEST(test_a_reader_leaves_no_files),
-        TEST(test_damaged_database),      TEST(test_network_file_systems),
-        TEST(test_strange_paths),
+        TEST(test_damaged_values),        TEST(test_damaged_database),
+        TEST(test_network_file_systems),  TEST(test_strange_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
