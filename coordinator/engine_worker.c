@@ -262,6 +262,10 @@ void worker_hello(struct engine *engine, peer_number peer, const struct message 
                           "hello needs a worker's name and a session of 16 hex digits");
         return;
     }
+    if (message->device_count > SLOT_LIMIT) {
+        engine_send_error(engine, peer, "malformed", "a worker has at most 4096 devices");
+        return;
+    }
     if (!text_is_printable(message->worker)) {
         engine_send_error(engine, peer, "malformed", "a worker's name has no control characters");
         return;

@@ -118,15 +118,35 @@ static void names_that_a_terminal_would_act_on_are_refused(void **state)
     assert_int_equal(live_workers(f), 1);
 }
 
+static void a_worker_has_no_more_devices_than_slots(void **state)
+{
+    struct engine_fixture *f = *state;
+    static struct device_description devices[99999];
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        devices[i] = (struct device_description){.id = "cpu:0", .kind = "cpu", .name = "x"};
+    }
+    for (size_t count = sizeof devices / sizeof *devices; count > 0; count = count > 4096 ? 4096 : 0) {
+        struct message hello;
+        message_init(&hello, MESSAGE_HELLO);
+        hello.protocol = PROTOCOL_VERSION;
+        hello.worker = "many";
+        hello.session = "0123456789abcdef";
+        hello.devices = devices;
+        hello.device_count = count;
+        struct event event = {.type = EVENT_MESSAGE, .peer = 1, .message = &hello};
+        effects_clear(&f->effects);
+        assert_int_equal(engine_handle(f->engine, &event, f->now, &f->effects, &f->err), 0);
+        assert_int_equal(live_workers(f), count <= 4096);
+    }
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(its_trial_and_its_name_are_free_at_once),
-        TEST(of_strangers_and_those_who_left_nothing_follows),
-        TEST(with_the_coordinator_is_no_loss),
-        TEST(an_interrupt_waits_only_for_who_is_there),
-        TEST(names_that_a_terminal_would_act_on_are_refused),
+        TEST(its_trial_and_its_name_are_free_at_once), TEST(of_strangers_and_those_who_left_nothing_follows),
+        TEST(with_the_coordinator_is_no_loss),         TEST(an_interrupt_waits_only_for_who_is_there),
+        TEST(a_worker_has_no_more_devices_than_slots), TEST(names_that_a_terminal_would_act_on_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
