@@ -32,17 +32,15 @@ void attempt_open(struct engine *engine, struct trial *trial, struct worker *wor
 void attempt_hold(struct engine *engine, struct trial *trial, struct worker *worker, struct slot *slot)
 {
     trial->holder = worker;
-    trial->slot = slot;
+    trial->slot = NULL;
     trial->held_previous = NULL;
     trial->held_next = worker->held;
     if (worker->held)
         worker->held->held_previous = trial;
     worker->held = trial;
     engine->open_attempts++;
-    if (slot) {
-        slot->trial = trial;
-        engine->busy_slots++;
-    }
+    if (slot)
+        slot_take(engine, slot, trial);
     trial_update_resting(engine, trial);
 }
 
@@ -253,6 +251,9 @@ static void ended_apply(struct engine *engine, struct trial *trial, int64_t numb
             checkpoint_orphan(engine, trial, message->checkpoint);
         return;
     }
+    /* It had been sent before the worker heard that the trial may go on: the slot is still free. */
+    if (trial->slot && message->outcome == OUTCOME_PAUSED && attempt->reached < attempt->until)
+        slot_vacate(engine, trial->slot);
     attempt_close(engine, trial, message->outcome);
     details_take(engine, trial, message);
     if (message->checkpoint_lost && message->outcome == OUTCOME_INTERRUPTED) {

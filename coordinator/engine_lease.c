@@ -71,6 +71,13 @@ void slot_set_idle(struct engine *engine, struct slot *slot, bool idle)
     slot->previous = slot->next = NULL;
 }
 
+void slot_take(struct engine *engine, struct slot *slot, struct trial *trial)
+{
+    trial->slot = slot;
+    slot->trial = trial;
+    engine->busy_slots++;
+}
+
 void slot_vacate(struct engine *engine, struct slot *slot)
 {
     slot->trial->slot = NULL;

@@ -156,3 +156,12 @@ void trial_promote(struct engine *engine, struct trial *trial)
     if (trial->holder && !trial->is_pausing)
         attempt_acknowledge(engine, trial->holder, trial, trial->attempt_count);
 }
+
+void trial_go_on(struct engine *engine, struct trial *trial, struct slot *slot)
+{
+    trial->is_pausing = false;
+    slot_set_idle(engine, slot, false);
+    slot_take(engine, slot, trial);
+    until_raise(engine, trial);
+    attempt_acknowledge(engine, trial->holder, trial, trial->attempt_count);
+}

@@ -83,8 +83,7 @@ struct trial {
     bool has_metric; /* the metric was in a report */
     bool must_stop;  /* pruned, but its attempt has not ended yet */
     bool is_resting; /* counted in engine.resting */
-    bool
-        is_pausing; /* its newest attempt was left at its rung: it has no slot, and only its end is to come */
+    bool is_pausing; /* its newest attempt was left at its rung, without a slot: its checkpoint is to come */
     bool is_dirty;
     enum queue queue;
     size_t queue_position, rank_position;
@@ -196,6 +195,7 @@ void worker_lease(struct engine *engine, struct worker *worker); /* (re)starts i
 void worker_unlease(struct engine *engine, struct worker *worker);
 void engine_renew_leases(struct engine *engine);
 void slot_set_idle(struct engine *engine, struct slot *slot, bool idle);
+void slot_take(struct engine *engine, struct slot *slot, struct trial *trial);
 /* Takes the slot from its trial, whose attempt needs it no more, and offers it for other work. */
 void slot_vacate(struct engine *engine, struct slot *slot);
 /* Forgets a session's slots; its open attempts have been closed or are known to be held elsewhere. */
@@ -240,6 +240,9 @@ void trial_update_resting(struct engine *engine, struct trial *trial);
 void trial_judge(struct engine *engine, struct trial *trial);
 bool trial_is_told_to_stop(const struct trial *trial);
 void trial_promote(struct engine *engine, struct trial *trial);
+/* A trial that was let go on while its worker had yet to send the checkpoint: it goes on there, in this slot.
+ */
+void trial_go_on(struct engine *engine, struct trial *trial, struct slot *slot);
 const struct rung_entry_record *trial_last_entry(const struct trial *trial); /* NULL: none */
 bool trial_may_have_diverged(const struct trial *trial);
 

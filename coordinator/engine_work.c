@@ -90,6 +90,19 @@ static struct trial *promotion_take(struct engine *engine)
     return heap_top(&engine->promotions);
 }
 
+/* Promoted, and this worker has it still, checkpoint and all. */
+static struct trial *promoted_on(const struct worker *worker)
+{
+    struct trial *first = NULL;
+    for (struct trial *trial = worker->held; trial; trial = trial->held_next) {
+        const struct rung_entry_record *entry = trial_last_entry(trial);
+        if (trial->is_pausing && !trial->must_stop && entry && entry->promoted &&
+            (!first || trial->record.number < first->record.number))
+            first = trial;
+    }
+    return first;
+}
+
 static struct trial *work_next(struct engine *engine)
 {
     struct trial *trial = heap_top(&engine->retries);
@@ -145,12 +158,17 @@ void engine_dispatch(struct engine *engine)
     /* In a sweep that is being stopped only the refit is left to wait. */
     bool holds = engine_holds(engine) && (engine->interrupting || engine->sweep.state != SWEEP_STOPPING);
     while (engine->idle_first && !engine->starved && !holds && !*engine->failure.message) {
-        struct trial *trial = work_next(engine);
+        struct slot *slot = engine->idle_first;
+        struct trial *trial = engine_holds(engine) ? NULL : promoted_on(slot->worker);
+        if (trial && engine->retries.count == 0) {
+            trial_go_on(engine, trial, slot);
+            continue;
+        }
+        trial = work_next(engine);
         if (!trial) {
             engine->starved = true;
             return;
         }
-        struct slot *slot = engine->idle_first;
         slot_set_idle(engine, slot, false);
         attempt_open(engine, trial, slot->worker, slot);
         trial_change(engine, trial, TRIAL_RUNNING, REASON_NONE);

@@ -142,6 +142,10 @@ static int turn_timeout(const struct agent *agent, bool busy)
     if (agent->welcomed && heartbeat_ms < timeout) {
         timeout = heartbeat_ms > 0 ? (int)heartbeat_ms : 0;
     }
+    int64_t upload_ms = (agent->upload_ns - clock_now().monotonic_ns) / NS_PER_MS + 1;
+    if (agent->upload_ns > 0 && upload_ms < timeout) {
+        timeout = upload_ms > 0 ? (int)upload_ms : 0;
+    }
     for (int i = 0; i < agent->slot_count; i++) {
         if (agent->slots[i].state == SLOT_ENDING) {
             timeout = DEATH_TURN_MS;
@@ -184,6 +188,7 @@ static int agent_turn(struct agent *agent, bool *busy, struct error *err)
         agent_take_transfers(agent);
     }
     if (!agent->finished) {
+        agent->upload_ns = agent_upload_paused(agent);
         agent_dispatch(agent);
         agent_session_step(agent);
     }

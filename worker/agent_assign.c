@@ -182,7 +182,8 @@ void agent_assign(struct agent *agent, const struct message *message)
 static void attempt_prepare(struct agent *agent, struct attempt *attempt)
 {
     attempt->state = ATTEMPT_PREPARED;
-    if (attempt->checkpoint[0] == '\0') {
+    if (attempt->checkpoint[0] == '\0' ||
+        attempt->start_path) { /* the latter: it goes on from its own file */
         return;
     }
     char *path = scratch_checkpoint_path(&agent->scratch, attempt->checkpoint);

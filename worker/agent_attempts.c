@@ -1,8 +1,14 @@
 /* Attempts that run: reports, judging at a rung, and every way to end. */
 #include "worker/agent_private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Between a pause and its upload. Often the answer of others comes first: it lost and is stopped, or won and
+ * goes on here. Long for short epochs, short for long ones. */
+#define UPLOAD_DELAY_NS (250 * NS_PER_MS)
 
 static void attempt_append(struct agent *agent, struct attempt *attempt, struct message *message)
 {
@@ -112,27 +118,69 @@ static void attempt_upload(struct agent *agent, struct attempt *attempt)
     }
 }
 
+/* Without a slot, but with its file: it goes on from there in the next one. */
+static void attempt_requeue(struct agent *agent, struct attempt *attempt)
+{
+    size_t size = strlen(attempt->save_path) + 8;
+    attempt_cancel_transfer(agent, attempt);
+    attempt_remove_file(&attempt->start_path);
+    attempt->start_path = malloc(size);
+    if (attempt->start_path) {
+        snprintf(attempt->start_path, size, "%s.start", attempt->save_path);
+        unlink(attempt->start_path);
+    }
+    if (!attempt->start_path || link(attempt->save_path, attempt->start_path) != 0) {
+        attempt_end(agent, attempt, OUTCOME_CRASHED, "the checkpoint could not be linked");
+        return;
+    }
+    free(attempt->ended.checkpoint);
+    attempt->ended.checkpoint = NULL;
+    attempt->start = attempt->resource;
+    attempt->state = ATTEMPT_QUEUED;
+    attempt->pausing = false;
+}
+
 /* HELD or UPLOADING for a pause: whatever its report's answer and the upload allow. */
 static void attempt_settle(struct agent *agent, struct attempt *attempt)
 {
     bool answered = attempt->outbox.acknowledged >= attempt->last_report;
     bool more = attempt->until > attempt->resource;
-    bool in_memory = attempt->slot && attempt->slot->state == SLOT_READY;
-    if (more && in_memory && !agent->interrupting) {
+    bool leaving = agent->interrupting || agent->draining;
+    if (more && !agent->interrupting && attempt->slot && attempt->slot->state == SLOT_READY) {
         attempt->state = ATTEMPT_RUNNING;
         attempt->pausing = false;
         attempt->has_saved = false;
         attempt->slot->state = SLOT_RUNNING;
         slot_send_until(agent, attempt->slot, attempt);
-    } else if (attempt->state == ATTEMPT_HELD && (answered || agent->interrupting)) {
-        attempt_upload(agent, attempt);
+    } else if (more && !agent->interrupting && !attempt->slot) {
+        attempt_requeue(agent, attempt);
+    } else if (attempt->state == ATTEMPT_HELD && attempt->slot && answered && !leaving) {
         attempt_free_slot(attempt); /* the file is all it needs */
+        attempt->upload_ns = agent->now_ns + UPLOAD_DELAY_NS;
+    } else if (attempt->state == ATTEMPT_HELD &&
+               ((answered && agent->now_ns >= attempt->upload_ns) || leaving)) {
+        attempt_upload(agent, attempt);
+        attempt_free_slot(attempt);
     } else if (attempt->state == ATTEMPT_UPLOADING && !attempt->transfer && answered) {
-        /* Its runner died, or it was asked back, before it could go on: the trial waits with its checkpoint
-         * and is no retry. */
+        /* Asked back before it could go on: the trial waits with its checkpoint and is no retry. */
         attempt->ended.outcome = more ? OUTCOME_INTERRUPTED : OUTCOME_PAUSED;
         attempt_send_ended(agent, attempt);
     }
+}
+
+int64_t agent_upload_paused(struct agent *agent)
+{
+    int64_t next_ns = INT64_MAX;
+    for (size_t i = 0; i < agent->attempt_count; i++) {
+        struct attempt *attempt = agent->attempts[i];
+        if (attempt->state == ATTEMPT_HELD && attempt->pausing && !attempt->slot) {
+            attempt_settle(agent, attempt);
+        }
+        if (attempt->state == ATTEMPT_HELD && !attempt->slot && attempt->upload_ns < next_ns) {
+            next_ns = attempt->upload_ns;
+        }
+    }
+    return next_ns;
 }
 
 void attempt_runner_ended(struct agent *agent, struct attempt *attempt, json_t *line)
@@ -202,6 +250,12 @@ void attempt_interrupt(struct agent *agent, struct attempt *attempt)
     case ATTEMPT_QUEUED:
     case ATTEMPT_FETCHING:
     case ATTEMPT_PREPARED:
+        if (attempt->has_saved) { /* it was to go on from its own file */
+            attempt->ended.outcome = OUTCOME_INTERRUPTED;
+            attempt_upload(agent, attempt);
+            attempt_free_slot(attempt);
+            break;
+        }
         attempt_end(agent, attempt, OUTCOME_INTERRUPTED, NULL);
         break;
     case ATTEMPT_RUNNING:

@@ -11,8 +11,9 @@
  * An attempt's way (only its newest report's acknowledge leads out of HELD):
  *
  *   QUEUED -> FETCHING -> PREPARED -> RUNNING -> HELD -> UPLOADING -> ENDED -> forgotten when acknowledged
- *      (slot busy) (checkpoint)  (runner idle)  ^      |    (a pause: the slot is free already)
- *                                               \------/  a higher until: goes on in memory
+ *      ^ (slot busy) (checkpoint) (runner idle) ^      |  |   (a pause: the slot is free already)
+ *      |                                        \------/  |   a higher until: goes on in memory,
+ *      \--------------------------------------------------/   or without a slot from its file
  */
 #ifndef RUNG_WORKER_AGENT_PRIVATE_H
 #define RUNG_WORKER_AGENT_PRIVATE_H
@@ -65,6 +66,7 @@ struct attempt {
     char *save_path;     /* where the runner saves */
     bool has_saved;      /* the runner said that it did */
     bool pausing;        /* HELD or UPLOADING because of a pause */
+    int64_t upload_ns;   /* HELD without a slot: when its checkpoint is due to be sent */
     bool stop_sent;
     struct message ended; /* being prepared while the checkpoint is uploaded */
 };
@@ -148,7 +150,8 @@ struct agent {
     struct error failure;
     struct error broken; /* what is wrong with this machine: attempts are handed back, then agent_run fails */
 
-    int64_t now_ns; /* of this turn */
+    int64_t upload_ns; /* when the next checkpoint of a paused trial is due; 0: none */
+    int64_t now_ns;    /* of this turn */
 };
 
 /* agent.c */
@@ -197,6 +200,7 @@ void attempt_end_blamed(struct agent *agent, struct attempt *attempt, const char
 /* Asks for it back, with its checkpoint if it has one. */
 void attempt_interrupt(struct agent *agent, struct attempt *attempt);
 void agent_take_transfers(struct agent *agent);
+int64_t agent_upload_paused(struct agent *agent); /* those that are due; when the next one is */
 
 /* agent_slots.c */
 int agent_start_slots(struct agent *agent, int64_t devices_per_trial, struct error *err);

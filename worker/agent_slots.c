@@ -140,6 +140,7 @@ void slot_run(struct agent *agent, struct slot *slot)
 {
     struct attempt *attempt = slot->attempt;
     attempt->state = ATTEMPT_RUNNING;
+    attempt->has_saved = false;
     slot->state = SLOT_RUNNING;
     child_clear_log(&slot->child);
     log_debug(agent->log, "", "slot %d runs trial %lld attempt %lld from %lld until %lld", slot->number,

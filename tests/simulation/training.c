@@ -123,7 +123,7 @@ void training_begin(struct simulation *simulation, struct agent *agent, struct t
         training_end(simulation, agent, training, OUTCOME_INTERRUPTED, false);
         return;
     }
-    if (training->start < training->until)
+    if (training->resource < training->until)
         next_epoch(simulation, agent, training);
     else
         upload(simulation, agent, training,
@@ -259,9 +259,10 @@ void training_acknowledged(struct simulation *simulation, struct agent *agent, s
         training_end(simulation, agent, training, OUTCOME_STOPPED, false);
         return;
     }
-    if (message->until > training->until && training->state == UPLOADS)
-        simulation_violate(simulation, "trial %lld was let go on when it had given up its slot",
-                           (long long)training->trial);
+    if (message->until > training->until && training->state == UPLOADS) {
+        training->state = QUEUES; /* it goes on from its own checkpoint when there is a slot */
+        training->id = ++simulation->next_id;
+    }
     if (message->until > training->until)
         training->until = message->until;
     if (training->state == AWAITS && training->resource < training->until)

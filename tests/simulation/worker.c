@@ -66,11 +66,13 @@ static void begin_queued(struct simulation *simulation, struct agent *agent, int
         struct training *training = agent->trainings[i];
         if (training->slot == slot && training_needs_slot(training))
             return;
-        if (training->slot == slot && training->state == QUEUES && !next)
+        if (training->state == QUEUES && !next)
             next = training;
     }
-    if (next)
-        training_begin(simulation, agent, next);
+    if (!next)
+        return;
+    next->slot = slot;
+    training_begin(simulation, agent, next);
 }
 
 static void say_heartbeat(struct simulation *simulation, struct agent *agent)

@@ -114,9 +114,10 @@ static void test_the_last_at_a_rung_goes_on_without_a_pause(void **state)
     expect_acknowledge(f, 3, ACTION_CONTINUE, 9);
 }
 
-static void test_a_trial_promoted_while_it_uploads_waits_for_that(void **state)
+/* Three workers at a rung, where trial 1 wins; it has not sent its checkpoint, and its slot is free. */
+static bool win_at_rung(struct engine_fixture *f)
 {
-    struct engine_fixture *f = *state;
+    bool raised = false;
     begin(f, STOPPING_SUCCESSIVE_HALVING);
     attach(f, 1);
     attach(f, 2);
@@ -126,16 +127,40 @@ static void test_a_trial_promoted_while_it_uploads_waits_for_that(void **state)
     say_report(f, 2, 2, 1, 1, 1, 0.5);
     say_report(f, 3, 3, 1, 1, 1, 0.6);
     for (size_t i = 0; i < f->effects.message_count; i++)
-        assert_int_equal(f->effects.messages[i].message.until, 1); /* its runner is not there any more */
+        raised |= f->effects.messages[i].peer == 1 && f->effects.messages[i].message.until == 3;
+    return raised;
+}
+
+static void test_a_trial_promoted_before_it_uploads_goes_on_there(void **state)
+{
+    struct engine_fixture *f = *state;
+    assert_true(win_at_rung(f));
+    assert_int_equal(sent_count(f, MESSAGE_ASSIGN), 0);
+    say_ready(f, 1, 0); /* said before it heard */
+    assert_int_equal(f->effects.record_count, 0);
     engine_fixture_restart(f);
     assert_int_equal(f->effects.record_count, 0);
     say_hello(f, 5, "w1", '1', (int64_t[]){1, 1, 0});
     say_report(f, 5, 1, 1, 1, 1, 0.9);
-    expect_acknowledge(f, 1, ACTION_CONTINUE, 1);
-    say_ready(f, 5, 0);
-    assert_int_equal(sent_count(f, MESSAGE_ASSIGN), 0);
-    say_ended(f, 5, 1, 1, 2, OUTCOME_PAUSED, 1, 'a');
-    expect_assign(f, 1, 2, 1, 3);
+    expect_acknowledge(f, 1, ACTION_CONTINUE, 3);
+    say_report(f, 5, 1, 1, 2, 2, 0.9);
+    expect_acknowledge(f, 2, ACTION_CONTINUE, 3);
+}
+
+static void test_a_promotion_and_the_end_of_a_pause_may_cross(void **state)
+{
+    struct engine_fixture *f = *state;
+    assert_true(win_at_rung(f));
+    say_ended(f, 1, 1, 1, 2, OUTCOME_PAUSED, 1, 'a');
+    expect_assign(f, 1, 2, 1, 3); /* nobody says again that the slot is free */
+}
+
+static void test_a_trial_promoted_before_it_uploads_may_be_lost(void **state)
+{
+    struct engine_fixture *f = *state;
+    assert_true(win_at_rung(f));
+    say_bye(f, 1);
+    expect_assign(f, 1, 2, 0, 3);
 }
 
 static void test_answers_at_a_rung_survive_a_restart(void **state)
@@ -326,7 +351,9 @@ int main(void)
         TEST(test_the_last_at_a_rung_goes_on_without_a_pause),
         TEST(test_a_pause_frees_the_slot_with_its_answer),
         TEST(test_a_worker_that_dies_while_it_uploads_loses_that_trial_too),
-        TEST(test_a_trial_promoted_while_it_uploads_waits_for_that),
+        TEST(test_a_trial_promoted_before_it_uploads_goes_on_there),
+        TEST(test_a_promotion_and_the_end_of_a_pause_may_cross),
+        TEST(test_a_trial_promoted_before_it_uploads_may_be_lost),
         TEST(test_answers_at_a_rung_survive_a_restart),
         TEST(test_a_retried_trial_enters_its_rung_once),
         TEST(test_a_trial_handed_back_at_its_rung_is_paused),

@@ -136,21 +136,40 @@ static void test_a_higher_until_goes_on_in_memory(void **state)
 static void test_an_assign_waits_for_the_answer_that_frees_its_slot(void **state)
 {
     struct fake_coordinator *coordinator = *state;
+    char checkpoint[SHA256_TEXT];
     coordinator_start_worker(coordinator, "cpu:1", NULL);
     coordinator_join(coordinator, 1);
     coordinator_assign(coordinator, 0, 1, 1, QUICK, 0, 3, NULL);
     coordinator_expect_reports(coordinator, 1, 1, 1, 3);
     coordinator_assign(coordinator, 0, 2, 1, "{\"epochs\": 1}", 0, 3, NULL);
     coordinator_expect_silence(coordinator, 100); /* the answer that was sent before it got lost */
-    coordinator->lose_blobs = true;               /* nor does it wait for the upload then */
     coordinator_acknowledge(coordinator, 1, 1, 3, ACTION_CONTINUE, 3);
     coordinator_expect_reports(coordinator, 2, 1, 1, 1);
     coordinator_expect_ended(coordinator, 2, 1, 2, OUTCOME_FINISHED, NULL);
     coordinator_expect_only(coordinator, MESSAGE_READY);
-    for (int i = 0; i < 100 && coordinator->puts == 0; i++) {
-        coordinator_expect_silence(coordinator, 20);
-    }
-    assert_true(coordinator->puts > 0);
+    assert_int_equal(coordinator->puts, 0); /* the upload can wait */
+    coordinator_expect_ended(coordinator, 1, 1, 4, OUTCOME_PAUSED, checkpoint);
+    assert_string_equal(coordinator_blob(coordinator, checkpoint), "trial 1 resource 3");
+}
+
+static void test_a_paused_trial_goes_on_from_its_own_file(void **state)
+{
+    struct fake_coordinator *coordinator = *state;
+    coordinator_start_worker(coordinator, "cpu:1", NULL);
+    coordinator_join(coordinator, 1);
+    coordinator_assign(coordinator, 0, 1, 1, QUICK, 0, 3, NULL);
+    coordinator_expect_reports(coordinator, 1, 1, 1, 3);
+    coordinator_acknowledge(coordinator, 1, 1, 3, ACTION_CONTINUE, 3);
+    coordinator_expect_only(coordinator, MESSAGE_READY);
+    coordinator_assign(coordinator, 0, 2, 1, "{\"epochs\": 1}", 0, 3, NULL);
+    coordinator_expect_reports(coordinator, 2, 1, 1, 1);
+    coordinator_expect_ended(coordinator, 2, 1, 2, OUTCOME_FINISHED, NULL);
+    coordinator_expect_only(coordinator, MESSAGE_READY);
+    /* Its runner had another trial since; nothing was sent yet. */
+    coordinator_acknowledge(coordinator, 1, 1, 3, ACTION_CONTINUE, 9);
+    coordinator_expect_reports(coordinator, 1, 1, 4, 9);
+    coordinator_expect_ended(coordinator, 1, 1, 10, OUTCOME_FINISHED, NULL);
+    assert_int_equal(coordinator->puts, 0);
 }
 
 static void test_stop_while_it_runs_and_while_it_waits(void **state)
@@ -349,6 +368,7 @@ int main(void)
         STORY(test_a_checkpoint_that_cannot_be_used_is_told),
         STORY(test_a_higher_until_goes_on_in_memory),
         STORY(test_an_assign_waits_for_the_answer_that_frees_its_slot),
+        STORY(test_a_paused_trial_goes_on_from_its_own_file),
         STORY(test_stop_while_it_runs_and_while_it_waits),
         STORY(test_unacknowledged_messages_are_repeated),
         STORY(test_an_assign_is_taken_once),
