@@ -210,6 +210,11 @@ void send_event(struct engine_fixture *fixture, enum event_type type)
     handle(fixture, &(struct event){.type = type});
 }
 
+void send_gone(struct engine_fixture *fixture, const char *worker)
+{
+    handle(fixture, &(struct event){.type = EVENT_WORKER_GONE, .worker = worker});
+}
+
 void send_message(struct engine_fixture *fixture, peer_number peer, struct message *message)
 {
     handle(fixture, &(struct event){.type = EVENT_MESSAGE, .peer = peer, .message = message});

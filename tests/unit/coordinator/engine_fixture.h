@@ -37,6 +37,7 @@ void engine_fixture_release(struct engine_fixture *fixture);
 
 void pass_seconds(struct engine_fixture *fixture, double seconds); /* and a tick */
 void send_event(struct engine_fixture *fixture, enum event_type type);
+void send_gone(struct engine_fixture *fixture, const char *worker); /* EVENT_WORKER_GONE */
 void send_message(struct engine_fixture *fixture, peer_number peer,
                   struct message *message); /* releases it */
 

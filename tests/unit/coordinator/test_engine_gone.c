@@ -25,14 +25,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static void say_gone(struct engine_fixture *fixture, const char *name)
-{
-    struct event event = {.type = EVENT_WORKER_GONE, .worker = name};
-    effects_clear(&fixture->effects);
-    assert_int_equal(engine_handle(fixture->engine, &event, fixture->now, &fixture->effects, &fixture->err),
-                     0);
-}
-
 static int64_t live_workers(const struct engine_fixture *fixture)
 {
     struct engine_counts counts;
@@ -45,7 +37,7 @@ static void its_trial_and_its_name_are_free_at_once(void **state)
     struct engine_fixture *f = *state;
     attach(f, 1);
     say_report(f, 1, 1, 1, 1, 1, 0.5);
-    say_gone(f, "w1");
+    send_gone(f, "w1");
     assert_int_equal(live_workers(f), 0);
     expect_trial(f, 1, TRIAL_WAITING, REASON_NONE);
     say_hello(f, 2, "w1", '2', NULL);
@@ -63,10 +55,10 @@ static void of_strangers_and_those_who_left_nothing_follows(void **state)
 {
     struct engine_fixture *f = *state;
     attach(f, 1);
-    say_gone(f, "nobody");
+    send_gone(f, "nobody");
     assert_int_equal(live_workers(f), 1);
     say_bye(f, 1);
-    say_gone(f, "w1");
+    send_gone(f, "w1");
     assert_int_equal(live_workers(f), 0);
     expect_trial(f, 1, TRIAL_WAITING, REASON_NONE);
 }
@@ -82,7 +74,7 @@ static void with_the_coordinator_is_no_loss(void **state)
         say_report(f, (peer_number)attempt, 1, attempt, 1, 1, 0.5);
         engine_fixture_restart(f);
         snprintf(name, sizeof name, "w%d", (int)attempt);
-        say_gone(f, name);
+        send_gone(f, name);
         expect_trial(f, 1, TRIAL_WAITING, REASON_NONE);
     }
 }
@@ -121,11 +113,11 @@ static void names_that_a_terminal_would_act_on_are_refused(void **state)
 static void a_worker_has_no_more_devices_than_slots(void **state)
 {
     struct engine_fixture *f = *state;
-    static struct device_description devices[99999];
-    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+    struct device_description *devices = calloc(99999, sizeof *devices);
+    for (size_t i = 0; i < 99999; i++) {
         devices[i] = (struct device_description){.id = "cpu:0", .kind = "cpu", .name = "x"};
     }
-    for (size_t count = sizeof devices / sizeof *devices; count > 0; count = count > 4096 ? 4096 : 0) {
+    for (size_t count = 99999; count > 0; count = count > 4096 ? 4096 : 0) {
         struct message hello;
         message_init(&hello, MESSAGE_HELLO);
         hello.protocol = PROTOCOL_VERSION;
@@ -138,6 +130,7 @@ static void a_worker_has_no_more_devices_than_slots(void **state)
         assert_int_equal(engine_handle(f->engine, &event, f->now, &f->effects, &f->err), 0);
         assert_int_equal(live_workers(f), count <= 4096);
     }
+    free(devices);
 }
 
 int main(void)
