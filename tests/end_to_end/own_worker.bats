@@ -75,6 +75,7 @@ is_gone() {
     until_true 10 own_worker
     [ "$(ls "$TMPDIR" | wc -l)" = 2 ]
     kill -9 "$pid"
+    wait "$pid" || true
     expect 0 "$RUNG" run "$RUNG_CONFIGS/digits.yaml" --db other.db --devices cpu:1 --set run_cap=1 --set train.epochs=1
     [ "$(ls "$TMPDIR")" = rung-Others ] || fail "$(ls "$TMPDIR")"
 }
