@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -43,6 +44,9 @@ static const struct option options_table[] = {SERVE_LONG_OPTIONS,
  */
 #define RESTART_LIMIT 3
 #define LASTED_NS (60 * NS_PER_SECOND)
+/* For each of the ways to end it; the second when interrupted twice. */
+#define FAREWELL_NS (2 * NS_PER_SECOND)
+#define HURRY_NS (200 * NS_PER_MS)
 
 struct run {
     const char *devices, *bind, *top, *format;
@@ -112,7 +116,7 @@ static void worker_ended(struct run *run, struct serve *serve, int status)
     char end[64], line[160];
     run->worker = 0;
     server_own_worker_gone(serve->server);
-    if ((WIFEXITED(status) && WEXITSTATUS(status) == 0) || interrupt_came())
+    if ((WIFEXITED(status) && WEXITSTATUS(status) == 0) || interrupt_count() > 0)
         return;
     describe_end(status, end, sizeof(end));
     if (clock_now().monotonic_ns - run->started_ns >= LASTED_NS)
@@ -133,7 +137,7 @@ static void watch_worker(void *user, struct serve *serve)
         worker_ended(run, serve, status);
         return;
     }
-    if (run->is_to_restart && !interrupt_came()) {
+    if (run->is_to_restart && interrupt_count() == 0) {
         run->is_to_restart = false;
         run->restarts++;
         run->is_given_up = start_worker(run, serve) != 0;
@@ -146,14 +150,21 @@ static void watch_worker(void *user, struct serve *serve)
     }
 }
 
+/* The server is gone, and what was to be handed back has been: asked to go, told to, made to. */
 static void end_worker(struct run *run, struct serve *serve)
 {
-    if (run->worker != 0) {
-        /* It was told to drain; after an interrupt pressed twice it may still be at work. */
-        if (kill(run->worker, SIGTERM) == 0)
-            while (waitpid(run->worker, NULL, 0) < 0 && errno == EINTR) {
-            }
-        run->worker = 0;
+    static const int signals[] = {SIGTERM, SIGTERM, SIGKILL};
+    const size_t count = sizeof(signals) / sizeof(signals[0]);
+    const struct timespec pause = {.tv_nsec = 10 * NS_PER_MS};
+    for (size_t i = 0; run->worker != 0 && i < count; i++) {
+        kill(run->worker, signals[i]);
+        int64_t until_ns = clock_now().monotonic_ns + (interrupt_count() > 1 ? HURRY_NS : FAREWELL_NS);
+        while (run->worker != 0 && (i + 1 == count || clock_now().monotonic_ns < until_ns)) {
+            if (waitpid(run->worker, NULL, WNOHANG) == run->worker)
+                run->worker = 0;
+            else
+                nanosleep(&pause, NULL);
+        }
     }
     if (serve->progress.child_fd >= 0) {
         close(serve->progress.child_fd);
@@ -192,7 +203,7 @@ static int serve_sweep(struct run *run, struct serve *serve, struct serve_option
     if (result == 0) {
         if (!options->quiet)
             print_start(run, serve);
-        result = interrupt_came() ? 0 : start_worker(run, serve);
+        result = interrupt_count() > 0 ? 0 : start_worker(run, serve);
     }
     if (result == 0) {
         result = serve_run(serve, watch_worker, run);

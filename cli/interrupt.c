@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -63,7 +64,7 @@ void interrupt_pass(void (*stop_f)(void *object, int level), void *object)
     change(true, stop_f, object);
 }
 
-bool interrupt_came(void)
+int interrupt_count(void)
 {
-    return count > 0;
+    return count;
 }

@@ -10,12 +10,10 @@
 #ifndef RUNG_CLI_INTERRUPT_H
 #define RUNG_CLI_INTERRUPT_H
 
-#include <stdbool.h>
-
 void interrupt_begin(void);
 void interrupt_hold(void);
 /* stop_f runs in a signal handler. level 1: once, 2: more often. */
 void interrupt_pass(void (*stop_f)(void *object, int level), void *object);
-bool interrupt_came(void);
+int interrupt_count(void); /* 2: twice or more */
 
 #endif
