@@ -97,9 +97,10 @@ static int store_create_tables(struct store *store, struct error *err)
     return store_end(store, true, err);
 }
 
-/* Gives the WAL its room at once: a commit that makes the file longer has to flush twice, for the bytes and for the
- * length, and takes two to eight times as long. What SQLite did not write reads as zeros, which it takes for the
- * end. Where a file system cannot do this the commits are slower. The file holds no locks that close() could drop. */
+/* Gives the WAL its room at once: a commit that makes the file longer has to flush twice, for the bytes and
+ * for the length, and takes two to eight times as long. What SQLite did not write reads as zeros, which it
+ * takes for the end. Where a file system cannot do this the commits are slower. The file holds no locks that
+ * close() could drop. */
 static void store_reserve_wal(const struct store *store)
 {
     struct text name;
