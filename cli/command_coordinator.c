@@ -66,7 +66,9 @@ int command_coordinator(int argc, char **argv)
         return command_usage_error("coordinator", "SPEC is missing");
     if (binds == 0)
         serve.binds[0] = DEFAULT_ADDRESS;
-    int result = serve_open(&serve, "coordinator", &options, what);
+    int result = serve_load(&serve, "coordinator", &options, what);
+    if (result == 0)
+        result = serve_open(&serve);
     if (result == 0) {
         if (!options.quiet)
             print_start(&serve);

@@ -155,7 +155,7 @@ static void end_worker(struct run *run, struct serve *serve)
 {
     static const int signals[] = {SIGTERM, SIGTERM, SIGKILL};
     const size_t count = sizeof(signals) / sizeof(signals[0]);
-    const struct timespec pause = {.tv_nsec = 10 * NS_PER_MS};
+    const struct timespec pause = {.tv_nsec = NS_PER_MS};
     for (size_t i = 0; run->worker != 0 && i < count; i++) {
         kill(run->worker, signals[i]);
         int64_t until_ns = clock_now().monotonic_ns + (interrupt_count() > 1 ? HURRY_NS : FAREWELL_NS);
@@ -199,13 +199,17 @@ static int serve_sweep(struct run *run, struct serve *serve, struct serve_option
     serve->binds[0] = run->address;
     serve->binds[1] = run->bind;
     serve->own_worker = OWN_WORKER;
-    int result = serve_open(serve, "run", options, what);
+    int result = serve_load(serve, "run", options, what);
+    /* The worker first: it starts while the database is made, and knocks until it is let in. */
+    if (result == 0 && interrupt_count() == 0)
+        result = start_worker(run, serve);
+    if (result == 0)
+        result = serve_open(serve);
+    if (result != 0 && run->worker != 0)
+        end_worker(run, serve);
     if (result == 0) {
         if (!options->quiet)
             print_start(run, serve);
-        result = interrupt_count() > 0 ? 0 : start_worker(run, serve);
-    }
-    if (result == 0) {
         result = serve_run(serve, watch_worker, run);
         end_worker(run, serve);
         if (run->worker_failed)

@@ -159,7 +159,7 @@ static void init_log(struct serve *serve)
     serve->log.user = &serve->progress;
 }
 
-int serve_open(struct serve *serve, const char *command, struct serve_options *options, const char *what)
+int serve_load(struct serve *serve, const char *command, struct serve_options *options, const char *what)
 {
     struct error err = {0};
     serve->command = command;
@@ -176,6 +176,13 @@ int serve_open(struct serve *serve, const char *command, struct serve_options *o
                 command);
     else if (security_for_coordinator(&serve->security, options->config, &err) != 0)
         return command_fail(command, &err);
+    return 0;
+}
+
+int serve_open(struct serve *serve)
+{
+    struct error err = {0};
+    const struct serve_options *options = serve->options;
     struct server_settings settings = {
         .spec = &serve->spec,
         .db = options->db,
@@ -197,7 +204,7 @@ int serve_open(struct serve *serve, const char *command, struct serve_options *o
     interrupt_hold(); /* from here on there is something to lose */
     serve->server = server_create(&settings, &err);
     if (!serve->server || write_endpoint_file(serve, &err) != 0)
-        return command_fail(command, &err);
+        return command_fail(serve->command, &err);
     return 0;
 }
 

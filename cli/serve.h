@@ -73,9 +73,11 @@ struct serve {
     struct each *each;      /* what the server's progress calls reach */
 };
 
-/* Loads the spec (or with --resume the stored one; `what` is the SPEC, the sweep's name or NULL), the keys
- * (unless insecure) and opens the server on `binds`. 0, or the exit code, with everything said on stderr. */
-int serve_open(struct serve *serve, const char *command, struct serve_options *options, const char *what);
+/* Loads the spec (or with --resume the stored one; `what` is the SPEC, the sweep's name or NULL) and the keys
+ * (unless insecure). 0, or the exit code, with everything said on stderr. */
+int serve_load(struct serve *serve, const char *command, struct serve_options *options, const char *what);
+/* Then opens the server on `binds`. The same. */
+int serve_open(struct serve *serve);
 /* Handles signals and serves to the end; the exit code (0, 1, 4, 130). `each_f` is called with every progress
  * update; it may request a stop. */
 int serve_run(struct serve *serve, void (*each_f)(void *user, struct serve *serve), void *user);
