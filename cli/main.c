@@ -84,8 +84,11 @@ static int unknown_command(const char *name)
  * said so itself, unless the last write is the one that fails. */
 static int finish(int code)
 {
-    if (fflush(stdout) != 0)
-        fprintf(stderr, "rung: writing to standard output: %s\n", strerror(errno));
+    int failed = fflush(stdout), reason = errno;
+    if (failed && reason == EPIPE) /* head, or a pager that was left: it has what it wanted */
+        return code;
+    if (failed)
+        fprintf(stderr, "rung: writing to standard output: %s\n", strerror(reason));
     else if (ferror(stdout) && code == EXIT_DONE)
         fputs("rung: writing to standard output failed\n", stderr);
     else

@@ -168,7 +168,7 @@ static void describe(struct line *line, const struct progress *progress, const s
     if (counts->refitting)
         add(line, 7, "training the winner again");
     if (counts->state == SWEEP_PAUSED)
-        add(line, 7, "paused");
+        add(line, 7, "paused by an operator: rung resume");
     format_elapsed(clock_now().monotonic_ns - progress->started_ns, elapsed, sizeof(elapsed));
     add(line, 6, "%s", elapsed);
 }

@@ -238,7 +238,7 @@ int serve_run(struct serve *serve, void (*each_f)(void *user, struct serve *serv
 void serve_print_start(const struct serve *serve)
 {
     fprintf(stderr, "sweep %s (%s) in %s, seed %llu\n", serve->spec.name, server_sweep_id(serve->server),
-            serve->options->db, (unsigned long long)serve->spec.seed);
+            serve->options->db, (unsigned long long)server_seed(serve->server));
 }
 
 void serve_print_attach(const char *bound, const char *before)

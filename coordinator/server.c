@@ -144,6 +144,11 @@ const char *server_address(const struct server *server, size_t index)
     return index < server->endpoint_count ? endpoint_address(server->endpoints[index]) : NULL;
 }
 
+uint64_t server_seed(const struct server *server)
+{
+    return server->engine_settings.seed;
+}
+
 const char *server_sweep_id(const struct server *server)
 {
     return server->sweep_id;

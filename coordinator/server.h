@@ -36,6 +36,7 @@ struct server *server_create(const struct server_settings *settings, struct erro
 /* The address workers connect to (the i-th bind, with its real port); borrowed; NULL past the end. */
 const char *server_address(const struct server *server, size_t index);
 const char *server_sweep_id(const struct server *server);
+uint64_t server_seed(const struct server *server); /* the stored one: a spec that names none draws another */
 /* Serves until the sweep has ended and workers were told, or until stop was requested. 0 ended; 1 interrupted
  * (resumable); -1 err. */
 int server_run(struct server *server, struct error *err);

@@ -28,6 +28,12 @@ static int bracket_check(const struct spec *spec, int64_t before, int64_t total,
 {
     int64_t size = spec->stopping.bracket_size;
     int64_t first = size > 0 ? (trials - 1) / size * size : 0;
+    if (size > 0 && total != before && total % size != 0) {
+        return error_set(err, ERROR_USAGE,
+                         "run_cap can be raised by whole brackets only: a multiple of %lld (early_terminate."
+                         "bracket_size), not %lld",
+                         (long long)size, (long long)total);
+    }
     int64_t had = bracket_trials(spec, before, first), has = bracket_trials(spec, total, first);
     if (trials - first < had || has <= had) {
         return 0;

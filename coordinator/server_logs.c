@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #define KEPT_END (1 << 20) /* bytes of the beginning, and of the end, of a long text */
-#define QUEUE_LIMIT 4096 /* logs; the built-in trainer's are some hundred bytes each, others at most 64 KiB  \
-                          */
+#define QUEUE_LIMIT                                                                                          \
+    4096 /* logs; the built-in trainer's are some hundred bytes each, others at most 64 KiB                  \
+          */
 
 struct log_keeper {
     char *folder; /* DB.files/SWEEP */

@@ -199,6 +199,9 @@ int agent_run(struct agent *agent, struct error *err)
 {
     bool busy = true; /* the first turn does not wait: hello goes out at once */
     agent->begun_ns = agent->now_ns = clock_now().monotonic_ns;
+    if (agent_start_slots(agent, &agent->failure) != 0) {
+        agent_finish(agent, -1);
+    }
     while (!agent->finished) {
         if (agent_turn(agent, &busy, &agent->failure) != 0) {
             agent_finish(agent, -1);

@@ -203,7 +203,10 @@ void agent_take_transfers(struct agent *agent);
 int64_t agent_upload_paused(struct agent *agent); /* those that are due; when the next one is */
 
 /* agent_slots.c */
-int agent_start_slots(struct agent *agent, int64_t devices_per_trial, struct error *err);
+/* Starts a runner for each device, before the sweep is known: they get ready while the agent knocks. */
+int agent_start_slots(struct agent *agent, struct error *err);
+/* The sweep is known: its runners are told, or started. */
+int agent_join_slots(struct agent *agent, int64_t devices_per_trial, struct error *err);
 void agent_stop_slots(struct agent *agent);
 void agent_slots_step(struct agent *agent);
 /* What its runner said and printed since. */

@@ -78,7 +78,7 @@ static int begin_sweep(struct agent *agent, const struct message *welcome, struc
     if (!agent->sweep_line) {
         return error_set(err, ERROR_MEMORY, "no memory for the sweep");
     }
-    return agent_start_slots(agent, welcome->devices_per_trial, err);
+    return agent_join_slots(agent, welcome->devices_per_trial, err);
 }
 
 static void take_welcome(struct agent *agent, const struct message *welcome)
@@ -102,8 +102,8 @@ static void take_welcome(struct agent *agent, const struct message *welcome)
     if (!same) {
         if (agent->sweep) {
             log_warning(agent->log, "", "the coordinator now serves another sweep: what was held is dropped");
+            agent_forget_sweep(agent);
         }
-        agent_forget_sweep(agent);
         if (begin_sweep(agent, welcome, &err) != 0) {
             agent_fail(agent, &err);
             return;

@@ -70,14 +70,8 @@ static void raise_descriptor_limit(int slots)
     }
 }
 
-int agent_start_slots(struct agent *agent, int64_t devices_per_trial, struct error *err)
+int agent_start_slots(struct agent *agent, struct error *err)
 {
-    if (devices_per_trial != 1) {
-        return error_set(err, ERROR_USAGE,
-                         "the sweep wants %lld devices for a trial; on CPUs a trial has one "
-                         "(resources.devices_per_trial: 1)",
-                         (long long)devices_per_trial);
-    }
     raise_descriptor_limit(agent->device_count);
     agent->slots = calloc((size_t)agent->device_count, sizeof *agent->slots);
     if (!agent->slots) {
@@ -92,6 +86,25 @@ int agent_start_slots(struct agent *agent, int64_t devices_per_trial, struct err
     }
     for (int i = 0; i < agent->slot_count && !agent->finished && agent->broken.code == ERROR_NONE; i++) {
         slot_start(agent, &agent->slots[i]);
+    }
+    return 0;
+}
+
+int agent_join_slots(struct agent *agent, int64_t devices_per_trial, struct error *err)
+{
+    if (devices_per_trial != 1) {
+        return error_set(err, ERROR_USAGE,
+                         "the sweep wants %lld devices for a trial; on CPUs a trial has one "
+                         "(resources.devices_per_trial: 1)",
+                         (long long)devices_per_trial);
+    }
+    if (!agent->slots) {
+        return agent_start_slots(agent, err);
+    }
+    for (int i = 0; i < agent->slot_count && agent->data_ready; i++) {
+        if (agent->slots[i].state == SLOT_STARTING) {
+            slot_send_sweep(agent, &agent->slots[i]);
+        }
     }
     return 0;
 }

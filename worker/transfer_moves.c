@@ -106,6 +106,10 @@ static void transfers_take_stored(struct transfers *transfers, const struct mess
     transfer->progress_ns = now_ns;
     transfer->delays = 0;
     transfer->confirmed = message->offset < transfer->size ? message->offset : transfer->size;
+    if (transfer->confirmed > transfer->furthest) {
+        transfer->furthest = transfer->confirmed; /* a lossy way, not one that leads nowhere */
+        transfer->restarts = 0;
+    }
     transfer->next = transfer->next > transfer->confirmed ? transfer->next : transfer->confirmed;
     if (message->offset >= transfer->size) {
         transfer_succeed(transfer);

@@ -19,7 +19,9 @@ struct transfer {
     int64_t size;         /* -1: not known yet */
     int64_t confirmed;    /* bytes hashed (hashing), stored (upload) or written (fetch) */
     int64_t next;         /* first byte not yet asked for or sent */
-    int outstanding, restarts;
+    int64_t furthest;     /* of confirmed, over all beginnings */
+    int outstanding;
+    int restarts;      /* since the furthest moved */
     int delays;        /* in a row, because the coordinator could not store it */
     int64_t resume_ns; /* until when it waits for that */
     int64_t progress_ns;

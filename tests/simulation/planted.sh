@@ -42,7 +42,7 @@ for patch in "${patches[@]}"; do
         miss "$bug" "it cannot be planted"
         continue
     fi
-    timeout 120 "$copy/simulate" --seeds "$seeds" >"$work/log" 2>&1
+    timeout 300 "$copy/simulate" --seeds "$seeds" >"$work/log" 2>&1
     status=$?
     if [ $status -eq 1 ]; then
         echo "caught $bug: $(head -n 1 "$work/log")"

@@ -98,9 +98,7 @@ static void an_interrupt_waits_only_for_who_is_there(void **state)
 static void names_that_a_terminal_would_act_on_are_refused(void **state)
 {
     struct engine_fixture *f = *state;
-    static const char *const wrong[] = {"a\nb", "\x1b[31mred", "a\x7f",
-                                        "a\xc2\x9b"
-                                        "31m"};
+    static const char *const wrong[] = {"a\nb", "\x1b[31mred", "a\x7f", "a\xc2\x9bm"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         say_hello(f, 10 + i, wrong[i], '1', NULL);
         assert_string_equal(sent(f, MESSAGE_ERROR)->code, "malformed");

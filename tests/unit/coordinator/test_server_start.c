@@ -99,11 +99,22 @@ static void halving_grows_by_whole_brackets(void **state)
     struct error err;
     sweep_finish(fixture, SPEC(HALVING(", bracket_size: 2") "run_cap: 2"), 2);
     spec_take(fixture, SPEC(HALVING(", bracket_size: 2") "run_cap: 3"));
-    server_start(fixture); /* a third trial is a bracket of its own */
+    err = server_refused(fixture); /* a third trial would be decided alone, and the bracket never filled */
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "a multiple of 2"));
+    spec_take(fixture, SPEC(HALVING(", bracket_size: 2") "run_cap: 4"));
+    server_start(fixture);
     join_sweep(fixture);
-    run_to_the_end(fixture, 3, 3);
+    run_to_the_end(fixture, 3, 4);
     server_end(fixture);
-    spec_take(fixture, SPEC(HALVING(", bracket_size: 2") "run_cap: 4")); /* but it was decided alone */
+}
+
+static void a_short_bracket_that_was_decided_does_not_grow(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct error err;
+    sweep_finish(fixture, SPEC(HALVING(", bracket_size: 2") "run_cap: 3"), 3);
+    spec_take(fixture, SPEC(HALVING(", bracket_size: 2") "run_cap: 4"));
     err = server_refused(fixture);
     assert_int_equal(err.code, ERROR_USAGE);
     assert_non_null(strstr(err.message, "the last bracket has 1 of 2 trials"));
@@ -303,6 +314,7 @@ int main(void)
         TEST(what_does_not_belong_is_refused),
         TEST(a_grid_that_was_tried_is_over),
         TEST(halving_grows_by_whole_brackets),
+        TEST(a_short_bracket_that_was_decided_does_not_grow),
         TEST(halving_without_brackets_does_not_grow),
         TEST(a_stopped_sweep_is_over),
         TEST(another_spec_is_told_from_changed_data),
