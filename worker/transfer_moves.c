@@ -12,7 +12,8 @@
 #define OUTSTANDING_LIMIT 4 /* of the protocol */
 #define HASH_STEP (4 << 20) /* bytes hashed in one turn: about 10 ms */
 #define REPEAT_NS (5 * NS_PER_SECOND)
-#define RESTART_LIMIT 3        /* beginnings after a refusal, before it is given up */
+#define RESTART_LIMIT                                                                                        \
+    10 /* beginnings without getting further, before it is given up: lost answers cost some */
 #define DELAY_NS NS_PER_SECOND /* of an upload for which there is no room, doubled each time */
 #define DELAYS_LIMIT 5         /* doublings: 32 s */
 
