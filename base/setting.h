@@ -15,6 +15,7 @@ enum setting_type {
     SETTING_INTEGER_LIST, /* integers within minimum..maximum, perhaps none; one integer is a list of one */
     SETTING_PATH,         /* made absolute against the spec's folder; must be readable */
     SETTING_SCALAR,       /* string, integer or null: e.g. a column's name or index */
+    SETTING_SCALAR_LIST,  /* the same, or a list of strings and integers */
 };
 
 struct setting {

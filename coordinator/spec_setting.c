@@ -51,6 +51,7 @@ const char *setting_accepted(const struct setting *setting, struct text *text)
         [SETTING_INTEGER_LIST] = "a list of integers",
         [SETTING_PATH] = "the path of a readable file",
         [SETTING_SCALAR] = "text, an integer or null",
+        [SETTING_SCALAR_LIST] = "text, an integer or null, or a list of texts and integers",
     };
     text_append(text, kinds[setting->type]);
     if (setting->type == SETTING_CHOICE) {
@@ -149,6 +150,22 @@ static json_t *read_word(struct reader *reader, const struct setting *setting, c
     return choice < 0 ? NULL : json_string(setting->choices[choice]);
 }
 
+static bool is_scalar(const struct node *node)
+{
+    int64_t integer;
+    return node->kind == NODE_STRING || node->kind == NODE_NULL || node_integer(node, &integer);
+}
+
+static bool is_scalar_list(const struct node *node)
+{
+    bool all = node->kind == NODE_LIST && node->count > 0;
+    for (size_t i = 0; i < node->count && all; i++) {
+        const struct node *entry = node->entries[i].value;
+        all = is_scalar(entry) && entry->kind != NODE_NULL;
+    }
+    return all;
+}
+
 json_t *setting_read(struct reader *reader, const struct setting *setting, const struct node *node,
                      const char *key)
 {
@@ -176,7 +193,12 @@ json_t *setting_read(struct reader *reader, const struct setting *setting, const
         }
         break;
     case SETTING_SCALAR:
-        if (node->kind == NODE_STRING || node->kind == NODE_NULL || node_integer(node, &integer)) {
+        if (is_scalar(node)) {
+            return node_to_json(node);
+        }
+        break;
+    case SETTING_SCALAR_LIST:
+        if (is_scalar(node) || is_scalar_list(node)) {
             return node_to_json(node);
         }
         break;

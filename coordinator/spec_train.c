@@ -125,7 +125,7 @@ static void read_level(struct reader *reader, const struct node *map, const char
 static void problem_left_out(struct reader *reader, const struct node *where, const char *key,
                              const struct setting *setting)
 {
-    if (setting->type == SETTING_SCALAR && setting->help) {
+    if ((setting->type == SETTING_SCALAR || setting->type == SETTING_SCALAR_LIST) && setting->help) {
         problem_at(reader, where, key, "found nothing, expected the %s", setting->help);
         return;
     }

@@ -19,9 +19,9 @@ json_t *runner_train_settings(const struct runner *runner)
     return json_object_get(runner->sweep, "train");
 }
 
-const char *runner_data_path(const struct runner *runner)
+struct data_files runner_data_files(const struct runner *runner)
 {
-    return json_get_string(runner->sweep, "data_path", NULL);
+    return (struct data_files){.path = json_get_string(runner->sweep, "data_path", NULL)};
 }
 
 static void runner_send(struct runner *runner, json_t *line)
@@ -172,7 +172,8 @@ static int runner_load(struct runner *runner, json_t *line, struct error *err)
     runner->sweep = json_incref(line);
     runner->seed = strtoull(json_get_string(line, "seed", "0"), NULL, 10);
     json_t *data = json_object_get(runner_train_settings(runner), "data");
-    if (dataset_load(&runner->dataset, data, runner_data_path(runner), runner->seed, err) != 0) {
+    struct data_files files = runner_data_files(runner);
+    if (dataset_load(&runner->dataset, data, &files, runner->seed, err) != 0) {
         return error_prefix(err, "load the data");
     }
     runner->has_dataset = true;

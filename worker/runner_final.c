@@ -64,7 +64,8 @@ static const struct dataset *final_rows(struct runner *runner, struct error *err
     }
     if (!runner->has_refit) {
         const json_t *data = json_object_get(runner_train_settings(runner), "data");
-        if (dataset_load_refit(&runner->refit, data, runner_data_path(runner), runner->seed, err) != 0) {
+        struct data_files files = runner_data_files(runner);
+        if (dataset_load_refit(&runner->refit, data, &files, runner->seed, err) != 0) {
             error_prefix(err, "load the data");
             return NULL;
         }

@@ -59,6 +59,6 @@ void runner_refit(struct runner *runner);
 
 /* The sweep's train object. Borrowed. */
 json_t *runner_train_settings(const struct runner *runner);
-const char *runner_data_path(const struct runner *runner);
+struct data_files runner_data_files(const struct runner *runner);
 
 #endif

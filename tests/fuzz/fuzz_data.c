@@ -120,8 +120,9 @@ static const char *try_once(struct draws *draws, const char *path, int64_t *load
     struct dataset dataset = {0};
     struct error err = {0};
     const char *fault = NULL;
-    int failed = draw(draws, 2) ? dataset_load(&dataset, data, path, draws->round, &err)
-                                : dataset_load_refit(&dataset, data, path, draws->round, &err);
+    struct data_files files = {.path = path};
+    int failed = draw(draws, 2) ? dataset_load(&dataset, data, &files, draws->round, &err)
+                                : dataset_load_refit(&dataset, data, &files, draws->round, &err);
     if (!failed) {
         fault = fault_of(&dataset);
         dataset_release(&dataset);

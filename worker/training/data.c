@@ -259,8 +259,8 @@ static int load_table(struct table *table, const struct options *options, json_t
     return -1;
 }
 
-static int load(struct dataset *dataset, const json_t *data, const char *path, uint64_t seed, bool refit,
-                struct error *err)
+static int load(struct dataset *dataset, const json_t *data, const struct data_files *files, uint64_t seed,
+                bool refit, struct error *err)
 {
     struct options options;
     struct table table;
@@ -269,7 +269,7 @@ static int load(struct dataset *dataset, const json_t *data, const char *path, u
     int64_t column;
     memset(dataset, 0, sizeof *dataset);
     dataset->target_sd = 1;
-    if (read_options(data, path, &options, err) < 0)
+    if (read_options(data, files ? files->path : NULL, &options, err) < 0)
         return -1;
     dataset->notes = json_array();
     if (load_table(&table, &options, dataset->notes, err) < 0) {
@@ -291,16 +291,16 @@ static int load(struct dataset *dataset, const json_t *data, const char *path, u
     return failed;
 }
 
-int dataset_load(struct dataset *dataset, const json_t *data, const char *path, uint64_t seed,
+int dataset_load(struct dataset *dataset, const json_t *data, const struct data_files *files, uint64_t seed,
                  struct error *err)
 {
-    return load(dataset, data, path, seed, false, err);
+    return load(dataset, data, files, seed, false, err);
 }
 
-int dataset_load_refit(struct dataset *dataset, const json_t *data, const char *path, uint64_t seed,
-                       struct error *err)
+int dataset_load_refit(struct dataset *dataset, const json_t *data, const struct data_files *files,
+                       uint64_t seed, struct error *err)
 {
-    return load(dataset, data, path, seed, true, err);
+    return load(dataset, data, files, seed, true, err);
 }
 
 void dataset_release(struct dataset *dataset)
@@ -309,7 +309,10 @@ void dataset_release(struct dataset *dataset)
         free(dataset->x[split]);
         free(dataset->label[split]);
         free(dataset->y[split]);
+        free(dataset->category[split]);
     }
+    free(dataset->cardinality);
+    free(dataset->class_rows);
     json_decref(dataset->preprocessing);
     json_decref(dataset->notes);
     memset(dataset, 0, sizeof *dataset);

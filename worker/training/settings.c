@@ -92,12 +92,15 @@ static int read_boolean(const struct source *source, const char *name, bool *boo
     return failed;
 }
 
-/* The index of the choice made, in the order of the table's choices. */
+/* The index of the choice made, in the order of the table's choices; without one and without a default
+ * *choice stays. */
 static int read_choice(const struct source *source, const char *name, int *choice, struct error *err)
 {
     const struct setting *setting = setting_find(train_settings, name);
     json_t *value = value_of(source, setting);
     struct text accepted;
+    if (!value)
+        return 0;
     text_init(&accepted);
     int failed = -1;
     for (int i = 0; setting->choices[i] && failed; i++) {
@@ -132,10 +135,20 @@ static int read_hidden(const struct source *source, struct training_settings *se
         failed = check_number(setting, json_array_get(value, (size_t)i), &width, err);
         settings->hidden[i] = failed ? 0 : (int64_t)width;
     }
-    if (settings->model == MODEL_LINEAR)
+    if (settings->model != MODEL_MLP)
         settings->hidden_count = 0;
     json_decref(value);
     return failed;
+}
+
+static int read_norm(const struct source *source, struct training_settings *settings, struct error *err)
+{
+    int norm = settings->model == MODEL_RESNET ? NORM_BATCH : NORM_NONE;
+    if (read_choice(source, "norm", &norm, err) < 0 ||
+        read_integer(source, "norm_batch", 0, &settings->norm_batch, err) < 0)
+        return -1;
+    settings->norm = settings->model == MODEL_LINEAR ? NORM_NONE : (enum norm_kind)norm;
+    return 0;
 }
 
 static int read_model(const struct source *source, struct training_settings *settings, struct error *err)
@@ -144,12 +157,32 @@ static int read_model(const struct source *source, struct training_settings *set
     if (read_choice(source, "model", &model, err) < 0 ||
         read_choice(source, "activation", &activation, err) < 0 ||
         read_choice(source, "init", &init, err) < 0 ||
-        read_number(source, "dropout", 0, &settings->dropout, err) < 0)
+        read_number(source, "dropout", 0, &settings->dropout, err) < 0 ||
+        read_integer(source, "width", 0, &settings->width, err) < 0 ||
+        read_integer(source, "blocks", 0, &settings->blocks, err) < 0 ||
+        read_integer(source, "expansion", 0, &settings->expansion, err) < 0)
         return -1;
-    settings->model = model == 0 ? MODEL_LINEAR : MODEL_MLP;
-    settings->activation = activation == 0 ? ACTIVATION_RELU : ACTIVATION_GELU;
-    settings->init = init == 0 ? INIT_DEFAULT : init == 1 ? INIT_HE : INIT_XAVIER;
+    settings->model = (enum model_kind)model;
+    settings->activation = (enum activation)activation;
+    settings->init = (enum init_kind)init;
+    if (read_norm(source, settings, err) < 0)
+        return -1;
     return read_hidden(source, settings, err);
+}
+
+static int read_loss(const struct source *source, struct training_settings *settings, struct error *err)
+{
+    int loss = 0, weight = 0, precision = 0;
+    if (read_choice(source, "loss", &loss, err) < 0 ||
+        read_choice(source, "class_weight", &weight, err) < 0 ||
+        read_choice(source, "precision", &precision, err) < 0 ||
+        read_number(source, "huber_delta", 0, &settings->huber_delta, err) < 0 ||
+        read_number(source, "label_smoothing", 0, &settings->label_smoothing, err) < 0)
+        return -1;
+    settings->loss = (enum loss_kind)loss;
+    settings->class_weight = (enum class_weight)weight;
+    settings->precision = (enum precision)precision;
+    return 0;
 }
 
 static int read_optimizer(const struct source *source, struct training_settings *settings, struct error *err)
@@ -158,18 +191,23 @@ static int read_optimizer(const struct source *source, struct training_settings 
     if (read_choice(source, "optimizer", &optimizer, err) < 0 ||
         read_choice(source, "schedule", &schedule, err) < 0)
         return -1;
-    settings->optimizer = optimizer == 0 ? OPTIMIZER_SGD : OPTIMIZER_ADAMW;
-    settings->schedule = schedule == 0 ? SCHEDULE_CONSTANT : SCHEDULE_COSINE;
-    double decay = settings->optimizer == OPTIMIZER_ADAMW ? 0.01 : 0;
+    static const double decays[] = {
+        [OPTIMIZER_ADAMW] = 0.01, [OPTIMIZER_LAMB] = 0.01, [OPTIMIZER_LARS] = 1e-4};
+    settings->optimizer = (enum optimizer_kind)optimizer;
+    settings->schedule = (enum schedule_kind)schedule;
+    double decay = decays[settings->optimizer];
+    double epsilon = settings->optimizer == OPTIMIZER_LAMB ? 1e-6 : 1e-8;
     if (read_number(source, "learning_rate", 0, &settings->learning_rate, err) < 0 ||
         read_number(source, "momentum", 0, &settings->momentum, err) < 0 ||
         read_boolean(source, "nesterov", &settings->nesterov, err) < 0 ||
         read_number(source, "weight_decay", decay, &settings->weight_decay, err) < 0 ||
         read_number(source, "beta1", 0, &settings->beta1, err) < 0 ||
         read_number(source, "beta2", 0, &settings->beta2, err) < 0 ||
-        read_number(source, "epsilon", 0, &settings->epsilon, err) < 0)
+        read_number(source, "epsilon", epsilon, &settings->epsilon, err) < 0 ||
+        read_number(source, "clip_norm", 0, &settings->clip_norm, err) < 0)
         return -1;
-    if (settings->optimizer == OPTIMIZER_SGD && settings->nesterov && settings->momentum == 0)
+    bool momentum = settings->optimizer == OPTIMIZER_SGD || settings->optimizer == OPTIMIZER_LARS;
+    if (momentum && settings->nesterov && settings->momentum == 0)
         return error_set(err, ERROR_USAGE,
                          "nesterov: found true with momentum 0, accepted only with a momentum above 0");
     return 0;
@@ -193,13 +231,16 @@ static int read_scaling(const struct source *source, struct training_settings *s
     return 0;
 }
 
+#define SETTINGS_NAMED 200 /* more than there are */
+
 /* Every name of the point must be a setting: a misspelt one would silently train the same thing again and
  * again. */
 static int check_names(const json_t *parameters, struct error *err)
 {
-    const char *words[100];
+    const char *words[SETTINGS_NAMED];
     size_t count = 0;
-    for (const struct setting *setting = train_settings; setting->name && count < 99; setting++)
+    for (const struct setting *setting = train_settings; setting->name && count + 1 < SETTINGS_NAMED;
+         setting++)
         words[count++] = setting->name;
     words[count] = NULL;
     const char *name;
@@ -224,10 +265,15 @@ int training_settings_read(struct training_settings *settings, const json_t *tra
     struct source source = {train, parameters};
     memset(settings, 0, sizeof *settings);
     if (check_names(parameters, err) < 0 || read_model(&source, settings, err) < 0 ||
-        read_optimizer(&source, settings, err) < 0 || read_scaling(&source, settings, err) < 0 ||
+        read_loss(&source, settings, err) < 0 || read_optimizer(&source, settings, err) < 0 ||
+        read_scaling(&source, settings, err) < 0 ||
         read_integer(&source, "batch_size", 0, &settings->batch_size, err) < 0 ||
         read_integer(&source, "micro_batch", 0, &settings->micro_batch, err) < 0 ||
         read_integer(&source, "epochs", 0, &settings->epochs, err) < 0 ||
+        read_number(&source, "step_epochs", ceil((double)settings->epochs / 3), &settings->step_epochs, err) <
+            0 ||
+        read_number(&source, "step_factor", 0, &settings->step_factor, err) < 0 ||
+        read_integer(&source, "replicates", 1, &settings->replicates, err) < 0 ||
         read_integer(&source, "seed", -1, &settings->seed, err) < 0)
         return -1;
     return 0;

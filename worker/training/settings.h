@@ -11,48 +11,67 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Names: data.path, .target, .validation, .test, .header, .delimiter, .task, .missing; model, hidden,
- * activation, dropout, init; optimizer, learning_rate, momentum, nesterov, weight_decay, beta1, beta2,
- * epsilon; batch_size, micro_batch, epochs, schedule; lr_scaling.rule, .base_batch_size, .power,
- * .scale_betas, .scale_weight_decay, .warmup_epochs; seed; final.refit, .seeds, .epochs. Ends with a NULL
- * name. The loss follows the task: cross-entropy for classes, mean squared error for numbers.
- * docs/training.md has the meanings. */
+/* data.*, the model, its loss, the optimizer, the batch and its learning rate, precision, final.*. Ends with
+ * a NULL name. docs/training.md has the meanings. */
 extern const struct setting train_settings[];
 
 /* Every metric the trainer may report, NULL-terminated: train_loss, validation_loss, validation_accuracy, ...
  */
 extern const char *const train_metrics[];
 
-enum model_kind { MODEL_LINEAR, MODEL_MLP };
-enum activation { ACTIVATION_RELU, ACTIVATION_GELU };
-enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
-enum schedule_kind { SCHEDULE_CONSTANT, SCHEDULE_COSINE };
+/* The order of each is that of the table's choices. */
+enum model_kind { MODEL_LINEAR, MODEL_MLP, MODEL_RESNET };
+enum activation { ACTIVATION_RELU, ACTIVATION_GELU, ACTIVATION_SILU, ACTIVATION_TANH };
+enum norm_kind { NORM_NONE, NORM_LAYER, NORM_BATCH };
+enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_ADAMW, OPTIMIZER_LAMB, OPTIMIZER_LARS };
+enum schedule_kind {
+    SCHEDULE_CONSTANT,
+    SCHEDULE_STEP,
+    SCHEDULE_COSINE,
+    SCHEDULE_LINEAR,
+    SCHEDULE_ONE_CYCLE,
+    SCHEDULE_WSD,
+};
 enum scaling_rule { SCALING_NONE, SCALING_LINEAR, SCALING_SQRT, SCALING_POWER }; /* auto is resolved */
 enum init_kind { INIT_DEFAULT, INIT_HE, INIT_XAVIER };
-enum loss_kind { LOSS_CROSS_ENTROPY, LOSS_MSE };
+enum loss_kind { LOSS_AUTO, LOSS_CROSS_ENTROPY, LOSS_BINARY, LOSS_MSE, LOSS_HUBER };
+enum class_weight { CLASS_WEIGHT_NONE, CLASS_WEIGHT_BALANCED };
+enum precision { PRECISION_AUTO, PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16 };
 
-#define HIDDEN_LAYERS 16
+#define HIDDEN_LAYERS 16   /* of mlp */
+#define RESIDUAL_BLOCKS 16 /* of resnet */
 
 struct training_settings {
     enum model_kind model;
     int64_t hidden[HIDDEN_LAYERS];
     int hidden_count;
+    int64_t width, expansion; /* resnet: of the residual stream; inner width = expansion * width */
+    int64_t blocks;           /* resnet */
     enum activation activation;
+    enum norm_kind norm;
+    int64_t norm_batch; /* rows of a ghost batch norm's group; 0: min(batch_size, 128) */
     double dropout;
     enum init_kind init;
+    enum loss_kind loss; /* auto: cross-entropy for classes, mse for numbers */
+    double huber_delta, label_smoothing;
+    enum class_weight class_weight;
     enum optimizer_kind optimizer;
     double learning_rate; /* as given; the peak is in struct derived */
     double momentum, weight_decay, beta1, beta2, epsilon;
     bool nesterov;
+    double clip_norm;    /* of a lane's whole gradient; 0: none */
     int64_t batch_size;  /* global effective batch, as given */
     int64_t micro_batch; /* 0: choose */
     int64_t epochs;
     enum schedule_kind schedule;
+    double step_epochs, step_factor; /* of schedule step */
     double warmup_epochs;
     enum scaling_rule rule;
     double base_batch_size; /* 0: none given, rule is none */
     double power;
     bool scale_betas, scale_weight_decay;
+    enum precision precision;
+    int64_t replicates;  /* seeds a point is trained with */
     int64_t seed;        /* replaces the trial's own seed; -1: none given */
     bool objective_best; /* set by the caller: keep the best epoch's weights */
 };

@@ -22,7 +22,7 @@ static char *describe(const struct dataset *dataset)
 
 static void check_data(const char *bytes, const char *target, bool refit, fail_f arrange)
 {
-    int (*load_f)(struct dataset *, const json_t *, const char *, uint64_t, struct error *) =
+    int (*load_f)(struct dataset *, const json_t *, const struct data_files *, uint64_t, struct error *) =
         refit ? dataset_load_refit : dataset_load;
     char *whole = NULL;
     int failures = 0;
