@@ -21,8 +21,8 @@ struct options {
     enum header header;
     char delimiter; /* 0: find out */
     enum task_request task;
-    struct cell_rules rules;
-    char marker[NUMBER_SIZE];
+    struct cell_rules rules; /* released by whoever read the options */
+    struct feature_options features;
 };
 
 /* The index of a string among `words`, 0 when the key is absent; -1 with err for anything else. */
@@ -54,19 +54,6 @@ static int read_share(const json_t *data, const char *key, double least, double 
                      least > 0 ? "above" : "of at least");
 }
 
-static void read_marker(const json_t *data, struct options *options)
-{
-    const json_t *value = json_object_get(data, "missing");
-    if (json_is_string(value)) {
-        options->rules.marker = json_string_value(value);
-        options->rules.marker_is_number = number_parse(options->rules.marker, &options->rules.marker_number);
-    } else if (json_is_number(value)) {
-        options->rules.marker_number = json_number_value(value);
-        options->rules.marker = number_format(options->rules.marker_number, options->marker);
-        options->rules.marker_is_number = true;
-    }
-}
-
 static int read_options(const json_t *data, const char *path, struct options *options, struct error *err)
 {
     static const char *const headers[] = {"auto", "true", "false", NULL};
@@ -90,8 +77,9 @@ static int read_options(const json_t *data, const char *path, struct options *op
     options->header = header == 0 ? HEADER_AUTO : header == 1 ? HEADER_YES : HEADER_NO;
     options->task = (enum task_request)task;
     options->delimiter = bytes[delimiter];
-    read_marker(data, options);
-    return 0;
+    if (feature_options_read(&options->features, data, err) < 0)
+        return -1;
+    return cell_rules_init(&options->rules, json_object_get(data, "missing"), err);
 }
 
 /* Row numbers of each part, in the file's order; one allocation, rows[0] owns it. */
@@ -174,6 +162,13 @@ static int fill_split(struct dataset *dataset, enum split split, const int64_t *
     dataset->x[split] = x;
     if (!x)
         return no_memory(table, err);
+    if (features->numbering_count) {
+        dataset->category[split] =
+            calloc((size_t)dataset->rows[split], (size_t)features->numbering_count * sizeof(int32_t));
+        if (!dataset->category[split])
+            return no_memory(table, err);
+        features_fill_categories(features, table, rows, dataset->rows[split], dataset->category[split]);
+    }
     if (features_fill(features, table, rows, dataset->rows[split], x, err) < 0)
         return -1;
     return dataset->task == TASK_CLASSIFICATION ? fill_labels(dataset, split, rows, target, table, err)
@@ -188,7 +183,7 @@ static json_t *describe(const struct dataset *dataset, const struct features *fe
     json_t *object = json_object();
     int failed = json_object_set_new(object, "task", json_string(classes ? "classification" : "regression")) |
                  json_object_set_new(object, "target", json_string(table->columns[target->column].name)) |
-                 json_object_set_new(object, "features", features_to_json(features, table));
+                 features_describe(features, table, object);
     if (classes)
         failed |= json_object_set(object, "classes", target->names);
     else
@@ -200,19 +195,46 @@ static json_t *describe(const struct dataset *dataset, const struct features *fe
     return NULL;
 }
 
+/* How many numbers each embedded column has. */
+static int count_categories(struct dataset *dataset, const struct features *features,
+                            const struct table *table, struct error *err)
+{
+    dataset->categories = features->numbering_count;
+    dataset->cardinality = calloc((size_t)features->numbering_count + 1, sizeof *dataset->cardinality);
+    for (int64_t k = 0; k < features->numbering_count && dataset->cardinality; k++)
+        dataset->cardinality[k] = features->numbering[k].count + 1;
+    return dataset->cardinality ? 0 : no_memory(table, err);
+}
+
+static int plan(struct features *features, struct dataset *dataset, struct table *table,
+                const struct target *target, const struct feature_options *given, const int64_t *rows,
+                struct error *err)
+{
+    bool *excluded = calloc((size_t)table->column_count, sizeof *excluded);
+    if (!excluded)
+        return no_memory(table, err);
+    excluded[target->column] = true;
+    struct feature_options options = *given;
+    options.excluded = excluded;
+    int64_t all = dataset->rows[SPLIT_TRAIN] + dataset->rows[SPLIT_VALIDATION] + dataset->rows[SPLIT_TEST];
+    int failed =
+        features_fit(features, table, &options, rows, dataset->rows[SPLIT_TRAIN], all, dataset->notes, err);
+    free(excluded);
+    return failed;
+}
+
 static int build(struct dataset *dataset, struct table *table, const struct target *target,
-                 int64_t *const *rows, struct error *err)
+                 const struct feature_options *options, int64_t *const *rows, struct error *err)
 {
     struct features features = {0};
     dataset->task = target->task;
     dataset->classes = target->classes;
     if (target->task == TASK_REGRESSION && fit_values(dataset, target, rows[SPLIT_TRAIN], table, err) < 0)
         return -1;
-    if (features_fit(&features, table, target->column, rows[SPLIT_TRAIN], dataset->rows[SPLIT_TRAIN],
-                     dataset->notes, err) < 0)
+    if (plan(&features, dataset, table, target, options, rows[SPLIT_TRAIN], err) < 0)
         return -1;
     dataset->features = features.count;
-    int failed = 0;
+    int failed = count_categories(dataset, &features, table, err);
     for (int split = 0; split < SPLIT_COUNT && !failed; split++)
         failed = fill_split(dataset, (enum split)split, rows[split], &features, target, table, err);
     if (!failed) {
@@ -273,16 +295,18 @@ static int load(struct dataset *dataset, const json_t *data, const struct data_f
         return -1;
     dataset->notes = json_array();
     if (load_table(&table, &options, dataset->notes, err) < 0) {
+        cell_rules_release(&options.rules);
         dataset_release(dataset);
         return -1;
     }
+    cell_rules_release(&options.rules);
     int failed = target_find(&table, options.target, &column, err);
     if (!failed)
         failed = target_read(&target, &table, column, options.task, dataset->notes, err);
     if (!failed)
         failed = divide(dataset, &target, &options, table.rows - table.first, seed, refit, rows, err);
     if (!failed)
-        failed = build(dataset, &table, &target, rows, err);
+        failed = build(dataset, &table, &target, &options.features, rows, err);
     free(rows[0]);
     target_release(&target);
     data_table_release(&table);

@@ -11,12 +11,9 @@
 #define NO_BREAK_BLANK "\xc2\xa0"
 #define UNICODE_MINUS "\xe2\x88\x92"
 
-void cell_trim(const char **text, size_t *size)
+static void trim_blanks(const char **text, size_t *size)
 {
     const char *from = *text, *to = from + *size;
-    /* libcsv has cut plain blanks off already, unless they stood in quotes. */
-    if (from < to && (unsigned char)(*from - '!') < 94 && (unsigned char)(to[-1] - '!') < 94)
-        return;
     for (;;) {
         if (from < to && (*from == ' ' || *from == '\t'))
             from++;
@@ -35,6 +32,21 @@ void cell_trim(const char **text, size_t *size)
     }
     *text = from;
     *size = (size_t)(to - from);
+}
+
+void cell_trim(const char **text, size_t *size)
+{
+    /* libcsv has cut plain blanks off already, unless they stood in quotes. */
+    const char *last = *text + *size - 1;
+    if (*size && (unsigned char)(**text - '!') < 94 && (unsigned char)(*last - '!') < 94 && **text != '\'')
+        return;
+    trim_blanks(text, size);
+    last = *text + *size - 1;
+    if (*size < 2 || **text != '\'' || *last != '\'' || memchr(*text + 1, '\'', *size - 2))
+        return;
+    ++*text;
+    *size -= 2;
+    trim_blanks(text, size);
 }
 
 static bool is_digit(char c)
@@ -68,8 +80,36 @@ static bool read_plain(const char *text, size_t size, double *number)
     return true;
 }
 
+bool cell_has_point_groups(const char *text, size_t size, bool *alone)
+{
+    const char *end = text + size;
+    int points = 0, digits = 0;
+    text += size && (*text == '-' || *text == '+');
+    for (; text < end && is_digit(*text) && digits < 4; text++)
+        digits++;
+    if (digits < 1 || digits > 3 || text[-digits] == '0')
+        return false;
+    for (; text < end && *text == '.'; text += 4, points++)
+        if (end - text < 4 || !is_digit(text[1]) || !is_digit(text[2]) || !is_digit(text[3]))
+            return false;
+    *alone = points == 1 && text == end;
+    if (text < end && *text == ',')
+        for (text++; text < end && is_digit(*text);)
+            text++;
+    return points > 0 && text == end;
+}
+
+static void remove_points(char *text)
+{
+    char *out = text;
+    for (; *text; text++)
+        if (*text != '.')
+            *out++ = *text;
+    *out = 0;
+}
+
 /* Exponents, many digits, a Unicode minus, a decimal comma. */
-static bool read_general(const char *text, size_t size, bool decimal_comma, double *number)
+static bool read_general(const char *text, size_t size, const struct cell_rules *rules, double *number)
 {
     char copy[400]; /* the longest exact double has some 770 digits, but nobody writes those */
     size_t minus = size >= 3 && !memcmp(text, UNICODE_MINUS, 3) ? 3 : 0;
@@ -79,7 +119,10 @@ static bool read_general(const char *text, size_t size, bool decimal_comma, doub
     size_t at = minus ? 1 : 0;
     memcpy(copy + at, text + minus, size - minus);
     copy[at + size - minus] = 0;
-    char *comma = decimal_comma && !strchr(copy, '.') ? strchr(copy, ',') : NULL;
+    bool alone;
+    if (rules->point_groups && cell_has_point_groups(copy, strlen(copy), &alone))
+        remove_points(copy);
+    char *comma = rules->decimal_comma && !strchr(copy, '.') ? strchr(copy, ',') : NULL;
     if (comma)
         *comma = '.';
     return number_parse(copy, number) && isfinite(*number);
@@ -103,23 +146,35 @@ static bool is_one_of(const char *text, size_t size, const char *const *words)
     return false;
 }
 
+static bool is_marker(const char *text, size_t size, const struct cell_rules *rules)
+{
+    for (int i = 0; i < rules->marker_count; i++)
+        if (!strncmp(rules->markers[i].text, text, size) && !rules->markers[i].text[size])
+            return true;
+    return false;
+}
+
+static bool is_marked_number(double number, const struct cell_rules *rules)
+{
+    for (int i = 0; i < rules->marker_count; i++)
+        if (rules->markers[i].is_number && rules->markers[i].number == number)
+            return true;
+    return false;
+}
+
 enum cell_kind cell_read(const char *text, size_t size, const struct cell_rules *rules, double *number)
 {
     static const char *const missing[] = {"?", "na", "n/a", "nan", "null", "<na>", "#n/a", NULL};
     static const char *const doubtful[] = {"-", "none", "unknown", NULL};
-    if (size == 0)
-        return CELL_MISSING;
-    if (rules->marker && strlen(rules->marker) == size && !memcmp(rules->marker, text, size))
+    if (size == 0 || is_marker(text, size, rules))
         return CELL_MISSING;
     if (is_code(text, size))
         return CELL_CODE;
     /* Letters other than an exponent's cannot begin a number; this spares texts the general parser. */
     bool digits = is_digit(text[0]) || strchr("+-.,", text[0]) || text[0] == UNICODE_MINUS[0];
-    if (digits &&
-        (read_plain(text, size, number) || read_general(text, size, rules->decimal_comma, number))) {
-        bool marked = rules->marker_is_number && *number == rules->marker_number;
-        return marked ? CELL_MISSING : CELL_NUMBER;
-    }
+    bool plain = digits && !rules->point_groups && read_plain(text, size, number);
+    if (plain || (digits && read_general(text, size, rules, number)))
+        return is_marked_number(*number, rules) ? CELL_MISSING : CELL_NUMBER;
     if (size <= 7 && is_one_of(text, size, missing))
         return CELL_MISSING;
     return size <= 7 && is_one_of(text, size, doubtful) ? CELL_DOUBTFUL : CELL_TEXT;

@@ -2,6 +2,9 @@
 #ifndef RUNG_WORKER_TRAINING_DATA_CELL_H
 #define RUNG_WORKER_TRAINING_DATA_CELL_H
 
+#include "base/error.h"
+#include "base/json.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -9,20 +12,37 @@ enum cell_kind {
     CELL_NUMBER,
     CELL_TEXT,
     CELL_CODE,    /* digits with leading zeros, such as 00501: a text that only looks like a number */
-    CELL_MISSING, /* empty, ?, NA, N/A, nan, null, or the marker of data.missing */
+    CELL_MISSING, /* empty, ?, NA, N/A, nan, null, or a marker of data.missing */
     CELL_DOUBTFUL /* -, None, unknown: missing among numbers, but a category among texts */
+};
+
+/* One more text that stands for missing; a number also in every other spelling (-999 and -999.0). */
+struct cell_marker {
+    char *text;
+    bool is_number;
+    double number;
 };
 
 struct cell_rules {
     bool decimal_comma; /* 7,4 is 7.4 */
-    const char *marker; /* one more text that stands for missing, or NULL */
-    bool marker_is_number;
-    double marker_number;
+    bool point_groups;  /* with decimal_comma: 1.234.567 and 1.234,5 have points between thousands */
+    struct cell_marker *markers;
+    int marker_count;
 };
 
-/* Cuts blanks (and no-break blanks) off both ends. */
+/* `missing`: data.missing, a text, a number or an array of them; NULL or null: none. ERROR_USAGE,
+ * ERROR_MEMORY.
+ */
+int cell_rules_init(struct cell_rules *rules, const json_t *missing, struct error *err);
+void cell_rules_release(struct cell_rules *rules);
+
+/* Cuts blanks (and no-break blanks) off both ends, and single quotes around the whole. */
 void cell_trim(const char **text, size_t *size);
 /* What a trimmed text is; *number is set for CELL_NUMBER, always finite. */
 enum cell_kind cell_read(const char *text, size_t size, const struct cell_rules *rules, double *number);
+
+/* Digits with a point before every three of the last ones: 1.234, 12.345.678, perhaps with a sign before and
+ * a decimal comma behind. *alone: there is one point and no comma, so that it may be a decimal point too. */
+bool cell_has_point_groups(const char *text, size_t size, bool *alone);
 
 #endif

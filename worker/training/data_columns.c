@@ -11,10 +11,6 @@
 struct column_summary column_summarise(const struct table *table, const struct column *column, int64_t from)
 {
     struct column_summary summary = {0};
-    if (!column->text) {
-        summary.numbers = table->rows - from;
-        return summary;
-    }
     int64_t count[CELL_DOUBTFUL + 1] = {0};
     for (int64_t row = from; row < table->rows; row++)
         count[column_kind(column, row)]++;
@@ -48,11 +44,14 @@ int column_make_texts(const struct table *table, struct column *column, struct e
             continue;
         char text[NUMBER_SIZE];
         double number = column->number[row];
-        if (number == floor(number) && fabs(number) < 1e15)
+        enum cell_kind kind = isnan(number) ? CELL_MISSING : CELL_TEXT;
+        if (kind == CELL_MISSING)
+            *text = 0;
+        else if (number == floor(number) && fabs(number) < 1e15)
             snprintf(text, sizeof text, "%.0f", number);
         else
             number_format(number, text);
-        column->text[row] = dictionary_add(&column->dictionary, text, strlen(text), CELL_TEXT);
+        column->text[row] = dictionary_add(&column->dictionary, text, strlen(text), kind);
         if (column->text[row] < 0)
             return error_set(err, ERROR_MEMORY, "%s: no memory for column \"%.80s\"", table->label,
                              column->name);

@@ -2,6 +2,7 @@
 #include "worker/training/data_table.h"
 
 #include "base/random.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,15 @@ void dictionary_release(struct dictionary *dictionary)
 const char *dictionary_text(const struct dictionary *dictionary, int32_t entry)
 {
     return dictionary->bytes + dictionary->start[entry];
+}
+
+json_t *dictionary_to_json(const struct dictionary *dictionary, int32_t entry)
+{
+    const char *text = dictionary_text(dictionary, entry);
+    char *valid = utf8_repair(text, strlen(text));
+    json_t *string = valid ? json_string(valid) : NULL;
+    free(valid);
+    return string;
 }
 
 /* The slot that holds the text, or the free one where it belongs. */

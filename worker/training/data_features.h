@@ -1,40 +1,61 @@
-/* From columns to features: numbers standardised, texts one-hot, both by the training rows only. */
+/* From columns to features: numbers scaled, texts one-hot or numbered, all by the training rows only. */
 #ifndef RUNG_WORKER_TRAINING_DATA_FEATURES_H
 #define RUNG_WORKER_TRAINING_DATA_FEATURES_H
 
 #include "base/error.h"
 #include "base/json.h"
+#include "worker/training/data_categories.h"
+#include "worker/training/data_preprocess.h"
 #include "worker/training/data_table.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Texts of a column that are one-hot encoded; a column with more is dropped. */
-#define CATEGORIES_MAXIMUM 32
+struct feature_options {
+    enum preprocess preprocess;
+    int64_t max_categories; /* different texts of a column that are still one-hot */
+    const bool *excluded;   /* (columns of the table) no features: targets, group, time; borrowed */
+};
+/* preprocess and max_categories from the train.data object. */
+int feature_options_read(struct feature_options *options, const json_t *data, struct error *err);
+
+enum feature_kind {
+    FEATURE_NUMBER,   /* scaled; a missing one is the training rows' mean or median */
+    FEATURE_MISSING,  /* 1 where the column of numbers has none */
+    FEATURE_CATEGORY, /* 1 where `entry` stands */
+};
 
 struct feature {
+    enum feature_kind kind;
     int64_t column;
-    int32_t entry; /* of the column's dictionary: 1 where it stands, else 0; CELL_IS_NUMBER: (value - mean) /
-                      sd */
-    double mean, sd; /* of the training rows, population form */
+    int32_t
+        entry; /* FEATURE_CATEGORY: of the column's dictionary; a missing one stands for all missing texts */
+    struct scaling scaling; /* FEATURE_NUMBER */
 };
 
 struct features {
-    struct feature *feature;
+    enum preprocess preprocess;
+    struct feature *feature; /* (count): the columns of x */
     int64_t count, capacity;
+    struct numbering *numbering; /* (numbering_count): the columns of `category` */
+    int64_t numbering_count, numbering_capacity;
 };
 
-/* Plans the features from the rows (of data, `train_rows` of them) that train. Columns that are empty,
- * constant in training, an unnamed index, or texts of too many kinds are dropped with a note. Cells that do
- * not fit: ERROR_USAGE. */
-int features_fit(struct features *features, struct table *table, int64_t target, const int64_t *train,
-                 int64_t train_rows, json_t *notes, struct error *err);
+/* Plans the features from the rows (of data) that train: the first `train_rows` of `rows`; the rest of them,
+ * to `all_rows`, is looked at for notes only. Columns that are empty, constant in training, an unnamed index,
+ * or of texts that never come twice are dropped with a note. Cells that do not fit: ERROR_USAGE. */
+int features_fit(struct features *features, struct table *table, const struct feature_options *options,
+                 const int64_t *rows, int64_t train_rows, int64_t all_rows, json_t *notes, struct error *err);
 void features_release(struct features *features);
-/* x (rows, count) of the given rows of data. ERROR_USAGE names a value too large for float32 once
- * standardised. */
+/* x (count, features->count) of the given rows of data. ERROR_USAGE names a value too large for float32 once
+ * scaled. */
 int features_fill(const struct features *features, const struct table *table, const int64_t *rows,
                   int64_t count, float *x, struct error *err);
-/* Array of {"name", "mean", "sd"} and {"name", "category"}, one a feature. New reference, NULL
- * without memory. */
-json_t *features_to_json(const struct features *features, const struct table *table);
+/* category (count, features->numbering_count) of the given rows of data. */
+void features_fill_categories(const struct features *features, const struct table *table, const int64_t *rows,
+                              int64_t count, int32_t *category);
+/* Sets "preprocess", "features" (one an entry of x) and "categories" (one a numbered column): with
+ * docs/training.md all that it takes to apply them to another table. -1 without memory. */
+int features_describe(const struct features *features, const struct table *table, json_t *object);
 
 #endif

@@ -10,13 +10,14 @@
 
 /* Cells that do not fit, gathered over all columns for one message. */
 struct misfits {
-    struct text cells, gaps; /* lines of the message */
-    int64_t cell_count, gap_count;
-    int cells_named, gaps_named;
+    struct text cells; /* lines of the message */
+    int64_t count;
+    int named;
+    bool labels; /* some of them are missing labels */
 };
 void misfits_init(struct misfits *misfits);
 void misfits_release(struct misfits *misfits);
-/* Adds the cells of column `c`, of numbers, that are texts, and its missing ones. */
+/* Adds the cells of column `c`, of numbers, that are texts. */
 void misfits_add_numbers(struct misfits *misfits, const struct table *table, int64_t c);
 /* Adds the missing cells of column `c`, a target: every one is named. doubtful: "-" and its like are missing
  * too. */
@@ -24,9 +25,19 @@ void misfits_add_labels(struct misfits *misfits, const struct table *table, int6
 /* 0 when there are none; else -1 with all of them in err (ERROR_USAGE). */
 int misfits_report(const struct misfits *misfits, const struct table *table, struct error *err);
 
-/* -1 with ERROR_USAGE: the number in that row of data is none in float32 once standardised by the training
- * rows. */
-int column_refuse_far(const struct table *table, int64_t c, int64_t row, double mean, double sd,
+/* Columns of which one thing is said, for one note about all of them. Zeroed is empty. */
+struct listing {
+    struct text names; /* the first ten */
+    int64_t count;
+};
+void listing_add(struct listing *listing, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "LABEL: DONE 2 columns WHY: a, bREMEDY" to `notes` (may be NULL), if there are any; releases the listing.
+ */
+void listing_note(struct listing *listing, const char *label, const char *done, const char *why,
+                  const char *remedy, json_t *notes);
+
+/* -1 with ERROR_USAGE: the number in that row of data is none in float32 once scaled by the training rows. */
+int column_refuse_far(const struct table *table, int64_t c, int64_t row, double centre, double scale,
                       struct error *err);
 
 /* Adds one printf-formatted note to `notes` (NULL: nothing), repaired to valid UTF-8. */

@@ -89,13 +89,13 @@ static int put_cell(struct table *table, int64_t c, int64_t row, const char *tex
                     const struct cell_rules *rules)
 {
     struct column *column = &table->columns[c];
-    column->number[row] = 0;
     enum cell_kind kind = cell_read(text, size, rules, &column->number[row]);
     if (kind == CELL_NUMBER) {
         if (column->text)
             column->text[row] = CELL_IS_NUMBER;
         return 0;
     }
+    column->number[row] = NAN;
     if (!column->text) {
         column->text = malloc((size_t)table->capacity * sizeof *column->text);
         if (!column->text)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "worker/training/data_cell.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,14 +25,16 @@ struct dictionary {
 /* Number of a text, added when new; -1 when memory ran out. */
 int32_t dictionary_add(struct dictionary *dictionary, const char *text, size_t size, enum cell_kind kind);
 const char *dictionary_text(const struct dictionary *dictionary, int32_t entry);
+/* The text as valid UTF-8. New reference, NULL without memory. */
+json_t *dictionary_to_json(const struct dictionary *dictionary, int32_t entry);
 void dictionary_release(struct dictionary *dictionary);
 
 #define CELL_IS_NUMBER (-1)
 
 struct column {
     char *name;     /* valid UTF-8 */
-    double *number; /* (capacity) */
-    int32_t *text;  /* (capacity) dictionary entry or CELL_IS_NUMBER; NULL: every cell is a number */
+    double *number; /* (capacity) NaN where there is none */
+    int32_t *text;  /* (capacity) dictionary entry or CELL_IS_NUMBER; NULL: every cell is a number or NaN */
     struct dictionary dictionary;
 };
 
@@ -65,11 +68,13 @@ enum header { HEADER_AUTO, HEADER_YES, HEADER_NO };
 int table_name_columns(struct table *table, enum header header, const char *target, json_t *notes,
                        struct error *err);
 
-/* Cell kind of one cell. */
+/* Cell kind of one cell. Of an array's numbers, a NaN is missing, and an infinity as good as a text. */
 static inline enum cell_kind column_kind(const struct column *column, int64_t row)
 {
     if (!column->text || column->text[row] == CELL_IS_NUMBER)
-        return CELL_NUMBER;
+        return isfinite(column->number[row]) ? CELL_NUMBER
+               : isnan(column->number[row])  ? CELL_MISSING
+                                             : CELL_TEXT;
     return (enum cell_kind)column->dictionary.kind[column->text[row]];
 }
 

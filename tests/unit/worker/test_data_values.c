@@ -6,8 +6,8 @@
 
 static void check_cell(const char *text, enum cell_kind kind, double value)
 {
-    static const struct cell_rules rules = {
-        .decimal_comma = true, .marker = "-999", .marker_is_number = true, .marker_number = -999};
+    static struct cell_marker marker = {.text = "-999", .is_number = true, .number = -999};
+    static const struct cell_rules rules = {.decimal_comma = true, .markers = &marker, .marker_count = 1};
     double number = 0;
     const char *from = text;
     size_t size = strlen(text);
@@ -114,11 +114,25 @@ static void a_text_among_numbers_is_named(void **state)
             ":59:1: found 'oops', expected a number (column \"c\")");
 }
 
-static void missing_numbers_are_counted(void **state)
+/* The training rows' mean stands for a missing number, and a feature says so. */
+static void missing_numbers_are_filled_in(void **state)
 {
     (void)state;
-    refused(rows_of(100, gap), "\"label\"", "", "2 numbers are missing",
-            "column \"c\": 2 of 100 missing, first at line 7, 10", "Fill them in");
+    struct dataset dataset = load_text(rows_of(100, gap), "\"label\"", "");
+    assert_int_equal(dataset.features, 3);
+    assert_string_equal(feature_name(&dataset, 1), "c missing");
+    int missing = 0;
+    for (int split = 0; split < SPLIT_COUNT; split++)
+        for (int64_t i = 0; i < dataset.rows[split]; i++) {
+            const float *x = dataset.x[split] + i * 3;
+            int row = (int)lround(original(&dataset, (enum split)split, i, 2));
+            bool expected = row == 5 || row == 8;
+            assert_true(x[1] == (expected ? 1 : 0) && (x[0] == 0) == expected);
+            missing += expected;
+        }
+    assert_int_equal(missing, 2);
+    assert_true(has_note(&dataset, "filled in 1 column with numbers missing in training"));
+    dataset_release(&dataset);
 }
 
 static void texts_become_categories(void **state)
@@ -179,7 +193,7 @@ static void useless_columns_are_dropped_with_a_note(void **state)
     (void)state;
     struct dataset dataset = load_text(rows_of(100, many), "\"label\"", "");
     assert_int_equal(dataset.features, 1);
-    assert_true(has_note(&dataset, "dropped 1 column of more than 32 different texts: c"));
+    assert_true(has_note(&dataset, "dropped 1 column of texts that are all different: c"));
     dataset_release(&dataset);
     dataset = load_text(rows_of(100, constant), "\"label\"", "");
     assert_int_equal(dataset.features, 1);
@@ -243,9 +257,9 @@ static void check_far_value(const char *far, bool in_target, const char *message
 static void far_values_never_become_infinite(void **state)
 {
     (void)state;
-    check_far_value("1e60", false, "found 1e+60, too far from the training rows (column \"a\", mean ");
+    check_far_value("1e60", false, "found 1e+60, too far from the training rows (column \"a\", centre ");
     check_far_value("-1e300", false, "found -1e+300, too far");
-    check_far_value("1e60", true, "found 1e+60, too far from the training rows (column \"y\", mean ");
+    check_far_value("1e60", true, "found 1e+60, too far from the training rows (column \"y\", centre ");
 }
 
 static void targets_are_found(void **state)
@@ -312,7 +326,8 @@ static void options_are_checked(void **state)
     refused(text, "\"y\"", "\"validation\": 0", "data.validation: found 0");
     refused(text, "\"y\"", "\"validation\": 0.5, \"test\": 0.5", "found 1, accepted less than 1");
     refused("a,y\n1,x\n2,z\n3,x\n4,z\n", "\"y\"", "\"validation\": 0.05", "too few rows", "4 give");
-    refused("a,y\n1,x\n-999,z\n3,x\n4,z\n5,x\n6,z\n", "\"y\"", "\"missing\": -999", "1 number is missing");
+    refused(text, "\"y\"", "\"preprocess\": \"ranks\"", "data.preprocess: found 'ranks'");
+    refused(text, "\"y\"", "\"missing\": [1.5, [2]]", "data.missing: found [2], accepted a text");
 }
 
 int main(void)
@@ -320,7 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells),
         cmocka_unit_test(a_text_among_numbers_is_named),
-        cmocka_unit_test(missing_numbers_are_counted),
+        cmocka_unit_test(missing_numbers_are_filled_in),
         cmocka_unit_test(texts_become_categories),
         cmocka_unit_test(codes_are_texts),
         cmocka_unit_test(an_unseen_category_is_all_zeros),
