@@ -63,6 +63,17 @@ int cuda_error(struct error *err, int number, cudaError_t code, const char *what
  * a recording. */
 void cuda_deliver(struct cuda_device *cuda, void *host, const void *memory, size_t bytes);
 
+/* What product_linear.cu needs where a product's own epilogue cannot do it (bias.cu).
+ *
+ * bias_activation: y (rows, columns) = f(y + bias), in place; bias (columns) real; `before`, when not NULL,
+ * keeps f's argument. y is real when `wide`, else stored, as `before` is. column_sums: sums (columns) real =
+ * (or +=) the column sums of x (rows, columns) stored. */
+extern "C" void cuda_bias_activation(struct cuda_device *cuda, struct lanes lanes, void *y, void *before,
+                                     const real *bias, int64_t rows, int64_t columns,
+                                     enum device_activation f, bool wide);
+extern "C" void cuda_column_sums(struct cuda_device *cuda, struct lanes lanes, real *sums, const void *x,
+                                 int64_t rows, int64_t columns, bool accumulate);
+
 /* Tensor p of a lane; the second also where p may be NULL. */
 template <typename T> __host__ __device__ static inline T *cuda_lane(T *p, size_t stride, int64_t lane)
 {
