@@ -3,7 +3,8 @@
 
 int moment_count(const struct training_settings *settings)
 {
-    if (settings->optimizer == OPTIMIZER_ADAMW)
+    if (settings->optimizer == OPTIMIZER_ADAM || settings->optimizer == OPTIMIZER_ADAMW ||
+        settings->optimizer == OPTIMIZER_LAMB)
         return 2;
     return settings->momentum != 0 ? 1 : 0;
 }
@@ -29,10 +30,10 @@ static void take_activations(struct memory *memory, const struct model *model, i
         bool hidden = i + 1 < model->count;
 
         activations->output[i] = take(memory, rows * width, sizeof(real));
-        if (hidden && model->activation == DEVICE_GELU)
+        if (hidden && device_saves_argument(model->activation))
             activations->before[i] = take(memory, rows * width, sizeof(real));
         if (hidden && model->dropout)
-            activations->mask[i] = take(memory, rows * width, sizeof(real));
+            activations->mask[i] = take(memory, rows * width, 1);
         widest = width > widest ? width : widest;
     }
     for (int i = 0; i < 2; i++)
@@ -41,7 +42,7 @@ static void take_activations(struct memory *memory, const struct model *model, i
 
 static void lay_out(struct memory *memory, void *block, const struct model *model,
                     const struct training_settings *settings, enum task task, int64_t batch_rows,
-                    int64_t training_rows)
+                    int64_t training_rows, int64_t steps)
 {
     *memory = (struct memory){.block = block};
     memory->parameters = take(memory, model->parameters, sizeof(real));
@@ -56,22 +57,23 @@ static void lay_out(struct memory *memory, void *block, const struct model *mode
     else
         memory->target = take(memory, batch_rows, sizeof(real));
     memory->order = take(memory, training_rows, sizeof(int32_t));
-    memory->loss = take(memory, 1, sizeof(double));
+    memory->rates = take(memory, steps, sizeof(double));
+    memory->state = take(memory, 1, sizeof(struct lane_state));
 }
 
 int memory_init(struct memory *memory, const struct model *model, const struct training_settings *settings,
-                enum task task, int64_t batch_rows, int64_t training_rows, struct device *device,
-                struct error *err)
+                enum task task, int64_t batch_rows, int64_t training_rows, int64_t steps,
+                struct device *device, struct error *err)
 {
     void *block;
 
-    lay_out(memory, NULL, model, settings, task, batch_rows, training_rows);
+    lay_out(memory, NULL, model, settings, task, batch_rows, training_rows, steps);
     size_t size = memory->size;
     *memory = (struct memory){0};
     if (device->operations->allocate(device, &block, size, err) != 0)
         return error_prefix(err, "trial of %lld parameters, batches of %lld rows",
                             (long long)model->parameters, (long long)batch_rows);
-    lay_out(memory, block, model, settings, task, batch_rows, training_rows);
+    lay_out(memory, block, model, settings, task, batch_rows, training_rows, steps);
     return 0;
 }
 

@@ -24,14 +24,15 @@ struct memory {
     int32_t *label; /* (batch rows); NULL for regression */
     real *target;   /* (batch rows); NULL for classification */
     int32_t *order; /* (training rows): this epoch's */
-    double *loss;   /* (1): summed over the epoch's samples */
+    double *rates;  /* (steps of an epoch): this epoch's learning rates */
+    struct lane_state *state;
 };
 
 /* Lays out for batches of at most `batch_rows` rows and allocates. ERROR_MEMORY names
  * the size. */
 int memory_init(struct memory *memory, const struct model *model, const struct training_settings *settings,
-                enum task task, int64_t batch_rows, int64_t training_rows, struct device *device,
-                struct error *err);
+                enum task task, int64_t batch_rows, int64_t training_rows, int64_t steps,
+                struct device *device, struct error *err);
 void memory_release(struct memory *memory, struct device *device);
 
 #endif

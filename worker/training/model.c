@@ -8,7 +8,13 @@
 
 static enum device_activation activation_of(enum activation activation)
 {
-    return activation == ACTIVATION_GELU ? DEVICE_GELU : DEVICE_RELU;
+    static const enum device_activation of[] = {
+        [ACTIVATION_RELU] = DEVICE_RELU,
+        [ACTIVATION_GELU] = DEVICE_GELU,
+        [ACTIVATION_SILU] = DEVICE_SILU,
+        [ACTIVATION_TANH] = DEVICE_TANH,
+    };
+    return of[activation];
 }
 
 void model_init(struct model *model, const struct training_settings *settings, int64_t features,
@@ -71,7 +77,7 @@ int model_draw(const struct model *model, enum init_kind init, uint64_t seed, re
 
 void model_forward(const struct model *model, struct device *device, struct lanes lanes,
                    const real *parameters, const struct activations *activations, int64_t first_row,
-                   int64_t rows, const struct dropout_draw *draws)
+                   int64_t rows, const struct lane_state *state)
 {
     const struct device_operations *operations = device->operations;
     const real *input = activations->input;
@@ -82,17 +88,17 @@ void model_forward(const struct model *model, struct device *device, struct lane
 
         operations->linear_forward(device, lanes, activations->output[i], activations->before[i], input,
                                    parameters + layer->weight, parameters + layer->bias, rows, layer->inputs,
-                                   layer->outputs, hidden ? model->activation : DEVICE_IDENTITY);
-        if (hidden && model->dropout && draws)
+                                   layer->outputs, hidden ? model->activation : DEVICE_IDENTITY, !hidden);
+        if (hidden && model->dropout && state)
             operations->dropout(device, lanes, activations->output[i], activations->mask[i], first_row, rows,
-                                layer->outputs, random_stream(RANDOM_DROPOUT, i), draws);
+                                layer->outputs, random_stream(RANDOM_DROPOUT, i), state);
         input = activations->output[i];
     }
 }
 
 void model_backward(const struct model *model, struct device *device, struct lanes lanes,
                     const real *parameters, real *gradients, const struct activations *activations,
-                    int64_t rows, bool accumulate)
+                    int64_t rows, bool accumulate, const struct lane_state *state)
 {
     const struct device_operations *operations = device->operations;
 
@@ -107,11 +113,11 @@ void model_backward(const struct model *model, struct device *device, struct lan
         if (i == 0)
             break; /* nobody asks for the gradient of the data */
         real *below = activations->gradient[(i - 1) % 2];
-        const real *saved = model->activation == DEVICE_GELU ? activations->before[i - 1] : input;
+        const real *saved = device_saves_argument(model->activation) ? activations->before[i - 1] : input;
         operations->linear_backward_data(device, lanes, below, gradient, parameters + layer->weight, rows,
                                          layer->inputs, layer->outputs);
         operations->activation_backward(device, lanes, below, saved, activations->mask[i - 1],
-                                        rows * layer->inputs, model->activation);
+                                        rows * layer->inputs, model->activation, state);
     }
 }
 

@@ -27,11 +27,11 @@ struct model {
 /* What a pass over a batch keeps, in device memory. (rows, width of the layer) each, for every layer but
  * where said. */
 struct activations {
-    real *input;                /* (rows, features) */
-    real *output[MODEL_LAYERS]; /* the last holds logits or predictions */
-    real *before[MODEL_LAYERS]; /* gelu's argument; NULL for relu and the last layer */
-    real *mask[MODEL_LAYERS];   /* of dropout; NULL without and for the last layer */
-    real *gradient[2];          /* (rows, widest output): of the layers' outputs, in turns */
+    real *input;                       /* (rows, features) */
+    real *output[MODEL_LAYERS];        /* the last holds logits or predictions */
+    real *before[MODEL_LAYERS];        /* gelu's argument; NULL for relu and the last layer */
+    unsigned char *mask[MODEL_LAYERS]; /* of dropout; NULL without and for the last layer */
+    real *gradient[2];                 /* (rows, widest output): of the layers' outputs, in turns */
 };
 
 void model_init(struct model *model, const struct training_settings *settings, int64_t features,
@@ -43,17 +43,17 @@ void model_init(struct model *model, const struct training_settings *settings, i
 int model_draw(const struct model *model, enum init_kind init, uint64_t seed, real *parameters,
                struct error *err);
 
-/* The outputs of a batch whose rows are in activations->input. draws: one per lane, training mode, for rows
- * from first_row of the effective batch on; NULL: evaluation mode. */
+/* The outputs of a batch whose rows are in activations->input. state: training mode, for rows from
+ * first_row of the effective batch on; NULL: evaluation mode. */
 void model_forward(const struct model *model, struct device *device, struct lanes lanes,
                    const real *parameters, const struct activations *activations, int64_t first_row,
-                   int64_t rows, const struct dropout_draw *draws);
+                   int64_t rows, const struct lane_state *state);
 
 /* The gradient of all parameters, from the gradient of the outputs in model_output_gradient; after
  * model_forward in training mode. Added to what is there when `accumulate`. */
 void model_backward(const struct model *model, struct device *device, struct lanes lanes,
                     const real *parameters, real *gradients, const struct activations *activations,
-                    int64_t rows, bool accumulate);
+                    int64_t rows, bool accumulate, const struct lane_state *state);
 
 real *model_outputs(const struct model *model, const struct activations *activations);
 real *model_output_gradient(const struct model *model, const struct activations *activations);

@@ -1,48 +1,43 @@
-/* One optimizer step. */
+/* A trial's numbers, and its updates. */
 #include "worker/training/optimizer.h"
 
-#include "worker/training/schedule.h"
+static const enum device_optimizer device_optimizers[] = {
+    [OPTIMIZER_SGD] = DEVICE_SGD,   [OPTIMIZER_ADAM] = DEVICE_ADAM, [OPTIMIZER_ADAMW] = DEVICE_ADAMW,
+    [OPTIMIZER_LAMB] = DEVICE_LAMB, [OPTIMIZER_LARS] = DEVICE_LARS,
+};
 
-static void step_sgd(const struct training_settings *settings, const struct derived *derived,
-                     const struct model *model, const struct memory *memory, struct device *device,
-                     double learning_rate)
+struct lane_state optimizer_start(const struct training_settings *settings, const struct derived *derived,
+                                  uint64_t key)
 {
-    struct sgd_step numbers = {
-        .learning_rate = learning_rate,
+    return (struct lane_state){
+        .key = key,
+        .dropout = settings->dropout,
+        .label_smoothing = settings->label_smoothing,
+        .huber_delta = settings->huber_delta,
         .momentum = settings->momentum,
         .weight_decay = derived->weight_decay,
-        .nesterov = settings->nesterov,
-    };
-
-    device->operations->sgd(device, (struct lanes){.count = 1}, memory->parameters, memory->gradients,
-                            memory->moments[0], model->parameters, model->weights, &numbers);
-}
-
-static void step_adamw(const struct derived *derived, const struct model *model, const struct memory *memory,
-                       struct device *device, double learning_rate, int64_t step)
-{
-    struct adamw_step numbers = {
-        .learning_rate = learning_rate,
         .beta1 = derived->beta1,
         .beta2 = derived->beta2,
         .epsilon = derived->epsilon,
-        .weight_decay = derived->weight_decay,
-        .number = step + 1,
+        .clip_norm = settings->clip_norm,
+        .nesterov = settings->nesterov,
+        .gradient_factor = 1,
+        .loss_scale = 1,
+        .finite = 1,
     };
-
-    device->operations->adamw(device, (struct lanes){.count = 1}, memory->parameters, memory->gradients,
-                              memory->moments[0], memory->moments[1], model->parameters, model->weights,
-                              &numbers);
 }
 
-void optimizer_step(const struct training_settings *settings, const struct derived *derived,
-                    const struct model *model, const struct memory *memory, struct device *device,
-                    int64_t step)
+void optimizer_update(const struct training_settings *settings, const struct model *model,
+                      const struct memory *memory, struct device *device, struct lanes lanes)
 {
-    double learning_rate = schedule_learning_rate(settings, derived, step);
+    struct device_parameters parameters = {
+        .weight = memory->parameters,
+        .gradient = memory->gradients,
+        .moment = {memory->moments[0], memory->moments[1]},
+        .count = model->parameters,
+        .decayed = model->weights,
+    };
 
-    if (settings->optimizer == OPTIMIZER_SGD)
-        step_sgd(settings, derived, model, memory, device, learning_rate);
-    else
-        step_adamw(derived, model, memory, device, learning_rate, step);
+    device->operations->update(device, lanes, device_optimizers[settings->optimizer], &parameters,
+                               memory->state);
 }

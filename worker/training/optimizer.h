@@ -1,13 +1,16 @@
-/* The optimizers: which numbers a step of one lane uses; the device does the arithmetic (kernels/device.h has
- * the formulas). */
+/* The optimizers: which numbers a trial's steps use; the device does the arithmetic (kernels/device.h has the
+ * formulas). */
 #ifndef RUNG_WORKER_TRAINING_OPTIMIZER_H
 #define RUNG_WORKER_TRAINING_OPTIMIZER_H
 
 #include "worker/training/memory.h"
 
-/* Step `step` (from 0) of one lane, at the schedule's learning rate, with the gradients in memory. */
-void optimizer_step(const struct training_settings *settings, const struct derived *derived,
-                    const struct model *model, const struct memory *memory, struct device *device,
-                    int64_t step);
+/* The state of a trial that has done nothing yet. key: of dropout, the trial's seed. */
+struct lane_state optimizer_start(const struct training_settings *settings, const struct derived *derived,
+                                  uint64_t key);
+
+/* The update that ends a step, with the gradients in memory and the numbers in its state. */
+void optimizer_update(const struct training_settings *settings, const struct model *model,
+                      const struct memory *memory, struct device *device, struct lanes lanes);
 
 #endif

@@ -1,6 +1,7 @@
 /* One optimizer step over one effective batch, in micro batches whose gradients add up to exactly the
  * batch's: each sample counts 1 / (samples in the effective batch), also in a short last batch, and dropout
- * goes by the position in it. */
+ * goes by the position in it. Which batch of the epoch it is, at which learning rate, stands in the state in
+ * device memory, which a step moves on. */
 #ifndef RUNG_WORKER_TRAINING_STEP_H
 #define RUNG_WORKER_TRAINING_STEP_H
 
@@ -21,14 +22,13 @@ struct step_plan {
     const struct memory *memory;
     struct device *device;
     struct device_rows rows;
-    uint64_t seed;
 };
 
-/* Adds the batch's loss (training mode, summed over samples) to memory->loss and leaves its gradient in
- * memory->gradients. The batch is rows memory->order[first .. first + count - 1]. */
-void step_gradient(const struct step_plan *plan, int64_t first, int64_t count, int64_t step);
-/* The same, then the optimizer's step number `step` (from 0). */
-void step_run(const struct step_plan *plan, int64_t first, int64_t count, int64_t step);
+/* Adds the loss (training mode, summed over samples) of a batch of `count` rows to state->loss and leaves its
+ * gradient in memory->gradients. */
+void step_gradient(const struct step_plan *plan, int64_t count);
+/* A whole step: looks up its learning rate, gradient, update, counts it. */
+void step_run(const struct step_plan *plan, int64_t count);
 
 /* Outputs in evaluation mode of `count` rows from `first` on, in their own order, left in model_outputs. */
 void step_evaluate(const struct step_plan *plan, const struct device_rows *rows, int64_t first,

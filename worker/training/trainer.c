@@ -3,6 +3,8 @@
 
 #include "worker/training/checkpoint.h"
 #include "worker/training/metrics.h"
+#include "worker/training/optimizer.h"
+#include "worker/training/schedule.h"
 #include "worker/training/step.h"
 
 #include <math.h>
@@ -20,6 +22,7 @@ struct trainer {
     struct model model;
     struct memory memory;
     struct progress progress;
+    struct lane_state state; /* as the device's was after the last epoch */
     struct metrics metrics;
     const struct dataset *dataset; /* borrowed, like the device */
     struct device *device;
@@ -29,6 +32,7 @@ struct trainer {
     /* on the host */
     int32_t *order;    /* (training rows) */
     uint64_t *scratch; /* (2 * training rows) */
+    double *rates;     /* (steps of an epoch) */
     float *outputs;    /* (evaluation rows, outputs) */
 };
 
@@ -86,8 +90,9 @@ static int make_host_buffers(struct trainer *trainer, struct error *err)
 
     trainer->order = malloc(rows * sizeof(*trainer->order));
     trainer->scratch = malloc(2 * rows * sizeof(*trainer->scratch));
+    trainer->rates = malloc((size_t)trainer->derived.steps_per_epoch * sizeof(*trainer->rates));
     trainer->outputs = malloc(outputs * sizeof(*trainer->outputs));
-    if (!trainer->order || !trainer->scratch || !trainer->outputs)
+    if (!trainer->rates || !trainer->order || !trainer->scratch || !trainer->outputs)
         return error_set(err, ERROR_MEMORY, "no memory for a trial's buffers");
     return metrics_init(&trainer->metrics, trainer->dataset->classes, largest_split(trainer->dataset),
                         trainer->dataset->target_sd, err);
@@ -100,7 +105,8 @@ static int make_device_memory(struct trainer *trainer, struct error *err)
     if (trainer->evaluation_rows > batch_rows)
         batch_rows = trainer->evaluation_rows;
     if (memory_init(&trainer->memory, &trainer->model, &trainer->settings, trainer->dataset->task, batch_rows,
-                    trainer->dataset->rows[SPLIT_TRAIN], trainer->device, err) != 0)
+                    trainer->dataset->rows[SPLIT_TRAIN], trainer->derived.steps_per_epoch, trainer->device,
+                    err) != 0)
         return -1;
     for (int i = 0; i < SPLIT_COUNT; i++)
         if (share_split(trainer, (enum split)i, err) != 0)
@@ -144,6 +150,7 @@ struct trainer *trainer_create(const struct training_settings *settings, const s
     trainer->seed = seed;
     training_derive(settings, dataset->rows[SPLIT_TRAIN], &trainer->derived);
     model_init(&trainer->model, settings, dataset->features, dataset_outputs(dataset));
+    trainer->state = optimizer_start(settings, &trainer->derived, seed);
     trainer->evaluation_rows =
         largest_split(dataset) < EVALUATION_ROWS ? largest_split(dataset) : EVALUATION_ROWS;
     if (make_host_buffers(trainer, err) != 0 || make_device_memory(trainer, err) != 0 ||
@@ -167,6 +174,7 @@ void trainer_destroy(struct trainer *trainer)
     metrics_release(&trainer->metrics);
     free(trainer->order);
     free(trainer->scratch);
+    free(trainer->rates);
     free(trainer->outputs);
     free(trainer);
 }
@@ -183,9 +191,27 @@ int64_t trainer_resource(const struct trainer *trainer)
 
 /* ---- an epoch ---- */
 
-static void train(struct trainer *trainer)
+/* What the device needs to know of an epoch before its first step. */
+static void begin_epoch(struct trainer *trainer)
 {
     const struct device_operations *operations = trainer->device->operations;
+    int64_t rows = trainer->dataset->rows[SPLIT_TRAIN], steps = trainer->derived.steps_per_epoch;
+
+    random_order(trainer->seed, trainer->progress.epochs, trainer->order, rows, trainer->scratch);
+    for (int64_t i = 0; i < steps; i++)
+        trainer->rates[i] =
+            schedule_learning_rate(&trainer->settings, &trainer->derived, trainer->progress.steps + i);
+    trainer->state.step = trainer->state.epoch_first = trainer->progress.steps;
+    trainer->state.loss = 0;
+    operations->upload(trainer->device, trainer->memory.order, trainer->order,
+                       (size_t)rows * sizeof(int32_t));
+    operations->upload(trainer->device, trainer->memory.rates, trainer->rates,
+                       (size_t)steps * sizeof(double));
+    operations->upload(trainer->device, trainer->memory.state, &trainer->state, sizeof(trainer->state));
+}
+
+static void train(struct trainer *trainer)
+{
     int64_t rows = trainer->dataset->rows[SPLIT_TRAIN], batch = trainer->derived.batch_size;
     struct step_plan plan = {
         .settings = &trainer->settings,
@@ -194,15 +220,12 @@ static void train(struct trainer *trainer)
         .memory = &trainer->memory,
         .device = trainer->device,
         .rows = trainer->rows[SPLIT_TRAIN],
-        .seed = trainer->seed,
     };
 
-    random_order(trainer->seed, trainer->progress.epochs, trainer->order, rows, trainer->scratch);
-    operations->upload(trainer->device, trainer->memory.order, trainer->order,
-                       (size_t)rows * sizeof(int32_t));
-    operations->zero(trainer->device, one_lane, trainer->memory.loss, sizeof(double));
+    begin_epoch(trainer);
     for (int64_t first = 0; first < rows; first += batch)
-        step_run(&plan, first, rows - first < batch ? rows - first : batch, trainer->progress.steps++);
+        step_run(&plan, rows - first < batch ? rows - first : batch);
+    trainer->progress.steps += trainer->derived.steps_per_epoch;
     trainer->progress.epochs++;
 }
 
@@ -254,12 +277,12 @@ int trainer_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, str
     bool finite;
 
     train(trainer);
-    operations->download(trainer->device, &loss, trainer->memory.loss, sizeof(loss));
+    operations->download(trainer->device, &trainer->state, trainer->memory.state, sizeof(trainer->state));
     operations->finite(trainer->device, one_lane, &finite, trainer->memory.parameters,
                        trainer->model.parameters);
     if (operations->synchronize(trainer->device, err) != 0)
         return -1;
-    loss /= (double)trainer->dataset->rows[SPLIT_TRAIN];
+    loss = trainer->state.loss / (double)trainer->dataset->rows[SPLIT_TRAIN];
     *diverged = !isfinite(loss) || !finite;
     if (trainer_evaluate(trainer, SPLIT_VALIDATION, "validation_", metrics, err) != 0)
         return -1;
@@ -323,5 +346,8 @@ int trainer_save(struct trainer *trainer, const char *path, struct error *err)
 int trainer_load(struct trainer *trainer, const char *path, struct error *err)
 {
     struct checkpoint_subject subject = subject_of(trainer);
-    return checkpoint_read(path, &subject, &trainer->progress, err);
+    if (checkpoint_read(path, &subject, &trainer->progress, err) != 0)
+        return -1;
+    trainer->state.updates = trainer->progress.steps;
+    return 0;
 }

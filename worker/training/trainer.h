@@ -22,6 +22,15 @@ struct trainer *trainer_create(const struct training_settings *settings, const s
                                struct device *device, uint64_t seed, struct error *err);
 void trainer_destroy(struct trainer *trainer);
 const struct derived *trainer_derived(const struct trainer *trainer);
+/* What the trial's record says besides its metrics: {"derived": {...}, "precision": "bf16", "memory": {...}},
+ * memory as in trainer_plan with what was really done. New reference; NULL without memory. */
+json_t *trainer_details(const struct trainer *trainer);
+/* What a trial of these settings would take on a device with `available` bytes (0: unbounded), by the layout
+ * code the trainer itself uses: {"parameters", "fixed_bytes", "data_bytes", "bytes_per_row", "micro_batch",
+ * "accumulation", "bytes", "available", "fits"}. `precision` must not be auto in settings. New reference;
+ * NULL: err. */
+json_t *trainer_plan(const struct training_settings *settings, const struct dataset *dataset,
+                     size_t available, struct error *err);
 int64_t trainer_resource(const struct trainer *trainer); /* completed epochs */
 
 /* Trains one epoch and evaluates the validation split (when it has rows). *metrics: new object with

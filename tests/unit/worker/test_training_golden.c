@@ -105,17 +105,21 @@ static void run_steps(struct training_bed *bed, const json_t *golden, const char
                  *rates = json_object_get(golden, "learning_rates");
     size_t step = 0;
 
-    for (int64_t epoch = 0; epoch < bed->settings.epochs; epoch++)
+    for (int64_t epoch = 0; epoch < bed->settings.epochs; epoch++) {
+        bed->memory.state->epoch_first = bed->memory.state->step;
+        for (int64_t i = 0; i < bed->derived.steps_per_epoch; i++)
+            bed->memory.rates[i] = schedule_learning_rate(&bed->settings, &bed->derived, (int64_t)step + i);
         for (int64_t first = 0; first < rows; first += batch, step++) {
             int64_t count = rows - first < batch ? rows - first : batch;
             double rate = schedule_learning_rate(&bed->settings, &bed->derived, (int64_t)step);
             close_to(rate, json_number_value(json_array_get(rates, step)), name, "learning rate of step",
                      step);
-            *bed->memory.loss = 0;
-            step_run(&bed->plan, first, count, (int64_t)step);
-            close_to(*bed->memory.loss / (double)count, json_number_value(json_array_get(losses, step)), name,
-                     "loss of step", step);
+            bed->memory.state->loss = 0;
+            step_run(&bed->plan, count);
+            close_to(bed->memory.state->loss / (double)count, json_number_value(json_array_get(losses, step)),
+                     name, "loss of step", step);
         }
+    }
     assert_int_equal(step, json_array_size(losses));
 }
 

@@ -79,15 +79,17 @@ static void test_accumulation_gives_the_whole_batch_gradient(void **state)
 /* The gradient of 30 rows and that of the other 7 are each a mean over their own rows. */
 static void test_short_batch_is_a_mean_over_its_own_rows(void **state)
 {
+    struct training_settings settings = mlp_settings(0, 4);
     struct training_bed all, most, rest;
     double difference = 0;
 
     (void)state;
     bed_classify(&all, 0, 0);
-    bed_classify(&most, 0, 4);
-    bed_classify(&rest, 0, 0);
+    settings.batch_size = 30;
+    bed_init(&most, &settings, ROWS, FEATURES, CLASSES, x, label, NULL, SEED);
+    bed_init(&rest, &settings, ROWS, FEATURES, CLASSES, x, label, NULL, SEED);
     double loss = bed_gradient(&all, 0, ROWS, 0);
-    double parts = (30 * bed_gradient(&most, 0, 30, 0) + 7 * bed_gradient(&rest, 30, 7, 0)) / ROWS;
+    double parts = (30 * bed_gradient(&most, 0, 30, 0) + 7 * bed_gradient(&rest, 1, 7, 1)) / ROWS;
     assert_true(fabs(loss - parts) < 1e-6);
     for (int64_t i = 0; i < all.model.parameters; i++)
         difference =
@@ -102,7 +104,7 @@ static void test_short_batch_is_a_mean_over_its_own_rows(void **state)
 static void test_dropout_differs_between_steps_layers_and_seeds(void **state)
 {
     struct training_bed bed;
-    real first[ROWS * 18], *mask[2];
+    unsigned char first[ROWS * 18], *mask[2];
 
     (void)state;
     bed_classify(&bed, 0.5, 0);
@@ -115,7 +117,7 @@ static void test_dropout_differs_between_steps_layers_and_seeds(void **state)
     assert_memory_equal(first, mask[1], sizeof(first));
     bed_gradient(&bed, 0, ROWS, 4);
     assert_memory_not_equal(first, mask[1], sizeof(first));
-    bed.plan.seed++;
+    bed.memory.state->key++;
     bed_gradient(&bed, 0, ROWS, 3);
     assert_memory_not_equal(first, mask[1], sizeof(first));
     bed_release(&bed);
@@ -150,17 +152,9 @@ static void test_weight_decay_spares_biases(void **state)
         bed_init(&bed, &settings, ROWS, FEATURES, CLASSES, x, label, NULL, SEED);
         real weight = bed.memory.parameters[0], bias = bed.memory.parameters[bed.model.weights];
         memset(bed.memory.gradients, 0, (size_t)bed.model.parameters * sizeof(real));
-        if (settings.optimizer == OPTIMIZER_SGD) {
-            struct sgd_step step = {.learning_rate = 0.1, .weight_decay = 0.5};
-            bed.device->operations->sgd(bed.device, (struct lanes){.count = 1}, bed.memory.parameters,
-                                        bed.memory.gradients, NULL, bed.model.parameters, bed.model.weights,
-                                        &step);
-        } else {
-            struct adamw_step step = {0.1, 0.9, 0.999, 1e-8, 0.5, 1};
-            bed.device->operations->adamw(bed.device, (struct lanes){.count = 1}, bed.memory.parameters,
-                                          bed.memory.gradients, bed.memory.moments[0], bed.memory.moments[1],
-                                          bed.model.parameters, bed.model.weights, &step);
-        }
+        bed.memory.state->learning_rate = 0.1;
+        optimizer_update(&settings, &bed.model, &bed.memory, bed.device,
+                         (struct lanes){.count = 1, .precision = DEVICE_FP32});
         assert_true(fabs(bed.memory.parameters[0] - 0.95 * weight) < 1e-7);
         assert_true(bed.memory.parameters[bed.model.weights] == bias);
         bed_release(&bed);
@@ -194,16 +188,17 @@ static void check_layout(const struct memory *memory, const struct model *model,
         {a->input, (size_t)rows * FEATURES * sizeof(real)},
         {a->output[0], (size_t)rows * 24 * sizeof(real)},
         {a->before[0], (size_t)rows * 24 * sizeof(real)},
-        {a->mask[0], (size_t)rows * 24 * sizeof(real)},
+        {a->mask[0], (size_t)rows * 24},
         {a->output[1], (size_t)rows * 18 * sizeof(real)},
         {a->before[1], (size_t)rows * 18 * sizeof(real)},
-        {a->mask[1], (size_t)rows * 18 * sizeof(real)},
+        {a->mask[1], (size_t)rows * 18},
         {a->output[2], (size_t)rows * CLASSES * sizeof(real)},
         {a->gradient[0], (size_t)rows * 24 * sizeof(real)},
         {a->gradient[1], (size_t)rows * 24 * sizeof(real)},
         {memory->label, (size_t)rows * sizeof(int32_t)},
         {memory->order, ROWS * sizeof(int32_t)},
-        {memory->loss, sizeof(double)},
+        {memory->rates, 5 * sizeof(double)},
+        {memory->state, sizeof(struct lane_state)},
         {(const char *)memory->block + asked, 0},
     };
     for (size_t i = 0; i + 1 < sizeof(tensors) / sizeof(*tensors); i++) {
@@ -230,7 +225,7 @@ static void test_tensors_fill_what_is_allocated(void **state)
     noting.allocate = noting_allocate;
     bed.device->operations = &noting;
     assert_int_equal(
-        memory_init(&memory, &bed.model, &settings, TASK_CLASSIFICATION, 8, ROWS, bed.device, &err), 0);
+        memory_init(&memory, &bed.model, &settings, TASK_CLASSIFICATION, 8, ROWS, 5, bed.device, &err), 0);
     assert_int_equal(memory.size, asked);
     check_layout(&memory, &bed.model, 8);
     memory_release(&memory, bed.device);

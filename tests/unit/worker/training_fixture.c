@@ -35,7 +35,8 @@ void bed_init(struct training_bed *bed, const struct training_settings *settings
     assert_non_null(bed->device);
     training_derive(settings, rows, &bed->derived);
     model_init(&bed->model, settings, features, classes > 0 ? classes : 1);
-    assert_int_equal(memory_init(&bed->memory, &bed->model, settings, task, rows, rows, bed->device, &err),
+    assert_int_equal(memory_init(&bed->memory, &bed->model, settings, task, rows, rows,
+                                 bed->derived.steps_per_epoch, bed->device, &err),
                      0);
     assert_int_equal(model_draw(&bed->model, settings->init, seed, bed->memory.parameters, &err), 0);
     for (int64_t i = 0; i < rows; i++)
@@ -47,8 +48,8 @@ void bed_init(struct training_bed *bed, const struct training_settings *settings
         .memory = &bed->memory,
         .device = bed->device,
         .rows = {x, label, y},
-        .seed = seed,
     };
+    *bed->memory.state = optimizer_start(settings, &bed->derived, seed);
 }
 
 void bed_release(struct training_bed *bed)
@@ -57,14 +58,16 @@ void bed_release(struct training_bed *bed)
     device_destroy(bed->device);
 }
 
-double bed_gradient(struct training_bed *bed, int64_t first, int64_t count, int64_t step)
+double bed_gradient(struct training_bed *bed, int64_t batch, int64_t count, int64_t step)
 {
     struct error err;
 
-    *bed->memory.loss = 0;
-    step_gradient(&bed->plan, first, count, step);
+    bed->memory.state->loss = 0;
+    bed->memory.state->step = step;
+    bed->memory.state->epoch_first = step - batch;
+    step_gradient(&bed->plan, count);
     assert_int_equal(bed->device->operations->synchronize(bed->device, &err), 0);
-    return *bed->memory.loss / (double)count;
+    return bed->memory.state->loss / (double)count;
 }
 
 float random_value(uint64_t seed, uint32_t element)

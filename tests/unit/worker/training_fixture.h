@@ -2,6 +2,7 @@
 #ifndef RUNG_TESTS_TRAINING_FIXTURE_H
 #define RUNG_TESTS_TRAINING_FIXTURE_H
 
+#include "worker/training/optimizer.h"
 #include "worker/training/step.h"
 
 struct training_bed {
@@ -25,8 +26,9 @@ void bed_init(struct training_bed *bed, const struct training_settings *settings
               int64_t features, int64_t classes, float *x, int32_t *label, float *y, uint64_t seed);
 void bed_release(struct training_bed *bed);
 
-/* Mean loss (training mode) of the batch [first, first + count) and, in memory.gradients, its gradient. */
-double bed_gradient(struct training_bed *bed, int64_t first, int64_t count, int64_t step);
+/* Mean loss (training mode) of `count` rows of batch number `batch` and, in memory.gradients, its gradient,
+ * in step number `step`. */
+double bed_gradient(struct training_bed *bed, int64_t batch, int64_t count, int64_t step);
 
 /* Uniform in (-1, 1), from a seed. */
 float random_value(uint64_t seed, uint32_t element);
