@@ -72,26 +72,26 @@ int misfits_report(const struct misfits *misfits, const struct table *table, str
                                      : "Mend them, or list in data.missing what stands for no value");
 }
 
-void listing_add(struct listing *listing, const char *format, ...)
+void mentions_add(struct mentions *mentions, const char *format, ...)
 {
     char name[160];
     va_list arguments;
-    if (listing->count++ >= LISTED)
+    if (mentions->count++ >= LISTED)
         return;
     va_start(arguments, format);
     vsnprintf(name, sizeof name, format, arguments);
     va_end(arguments);
-    text_printf(&listing->names, "%s%s", listing->count > 1 ? ", " : "", name);
+    text_printf(&mentions->names, "%s%s", mentions->count > 1 ? ", " : "", name);
 }
 
-void listing_note(struct listing *listing, const char *label, const char *done, const char *why,
-                  const char *remedy, json_t *notes)
+void mentions_note(struct mentions *mentions, const char *label, const char *done, const char *why,
+                   const char *remedy, json_t *notes)
 {
-    if (listing->count)
-        note_add(notes, "%s: %s %lld column%s %s: %s%s%s", label, done, (long long)listing->count,
-                 listing->count == 1 ? "" : "s", why, listing->names.data ? listing->names.data : "",
-                 listing->count > LISTED ? ", ..." : "", remedy);
-    text_release(&listing->names);
+    if (mentions->count)
+        note_add(notes, "%s: %s %lld column%s %s: %s%s%s", label, done, (long long)mentions->count,
+                 mentions->count == 1 ? "" : "s", why, mentions->names.data ? mentions->names.data : "",
+                 mentions->count > LISTED ? ", ..." : "", remedy);
+    text_release(&mentions->names);
 }
 
 int column_refuse_far(const struct table *table, int64_t c, int64_t row, double centre, double scale,

@@ -26,15 +26,15 @@ void misfits_add_labels(struct misfits *misfits, const struct table *table, int6
 int misfits_report(const struct misfits *misfits, const struct table *table, struct error *err);
 
 /* Columns of which one thing is said, for one note about all of them. Zeroed is empty. */
-struct listing {
+struct mentions {
     struct text names; /* the first ten */
     int64_t count;
 };
-void listing_add(struct listing *listing, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "LABEL: DONE 2 columns WHY: a, bREMEDY" to `notes` (may be NULL), if there are any; releases the listing.
+void mentions_add(struct mentions *listing, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "LABEL: DONE 2 columns WHY: a, bREMEDY" to `notes` (may be NULL), if there are any; releases the mentions.
  */
-void listing_note(struct listing *listing, const char *label, const char *done, const char *why,
-                  const char *remedy, json_t *notes);
+void mentions_note(struct mentions *listing, const char *label, const char *done, const char *why,
+                   const char *remedy, json_t *notes);
 
 /* -1 with ERROR_USAGE: the number in that row of data is none in float32 once scaled by the training rows. */
 int column_refuse_far(const struct table *table, int64_t c, int64_t row, double centre, double scale,

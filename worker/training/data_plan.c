@@ -21,8 +21,8 @@ struct fit {
     int64_t train_rows, all_rows;
     double *value; /* (train_rows) one column's numbers */
     struct misfits misfits;
-    struct listing empty, constant, index, names, counting; /* columns by what is said of them */
-    struct listing imputed, imputed_later, rounded, rare, unseen, numbered;
+    struct mentions empty, constant, index, names, counting; /* columns by what is said of them */
+    struct mentions imputed, imputed_later, rounded, rare, unseen, numbered;
 };
 
 static int no_memory(const struct fit *fit, struct error *err)
@@ -109,11 +109,11 @@ static int fit_numbers(struct fit *fit, int64_t c, bool gaps, struct error *err)
     int64_t missing = fit->train_rows - gathered.count;
     bool varies = gathered.low < gathered.high;
     if (gathered.count == 0 || (!varies && missing == 0)) {
-        listing_add(gathered.count ? &fit->constant : &fit->empty, "%.30s", column->name);
+        mentions_add(gathered.count ? &fit->constant : &fit->empty, "%.30s", column->name);
         return 0;
     }
     if (gathered.integers && (gathered.high >= INTEGERS_EXACT || gathered.low <= -INTEGERS_EXACT))
-        listing_add(&fit->rounded, "%.30s", column->name);
+        mentions_add(&fit->rounded, "%.30s", column->name);
     if (varies) {
         struct feature *feature = add_feature(fit->features, FEATURE_NUMBER, c);
         if (!feature)
@@ -123,10 +123,10 @@ static int fit_numbers(struct fit *fit, int64_t c, bool gaps, struct error *err)
     }
     int64_t later = gaps && missing == 0 ? count_missing_later(fit, column) : 0;
     if (later)
-        listing_add(&fit->imputed_later, "%.30s (%lld)", column->name, (long long)later);
+        mentions_add(&fit->imputed_later, "%.30s (%lld)", column->name, (long long)later);
     if (missing == 0)
         return 0;
-    listing_add(&fit->imputed, "%.30s (%lld)", column->name, (long long)missing);
+    mentions_add(&fit->imputed, "%.30s (%lld)", column->name, (long long)missing);
     return add_feature(fit->features, FEATURE_MISSING, c) ? 0 : no_memory(fit, err);
 }
 
@@ -163,22 +163,22 @@ static int plan_texts(struct fit *fit, int64_t c, const struct tally *tally, str
     const char *name = fit->table->columns[c].name;
     bool many = tally->kinds > fit->options->max_categories;
     if (tally->kinds < 2) {
-        listing_add(&fit->constant, "%.30s", name);
+        mentions_add(&fit->constant, "%.30s", name);
         return 0;
     }
     /* Every text a row's own: nothing that training learns of one holds for another row. */
     if (tally->repeated == 0 && (many || tally->present > NAMES_LEAST)) {
-        listing_add(&fit->names, "%.30s", name);
+        mentions_add(&fit->names, "%.30s", name);
         return 0;
     }
     if (tally->unseen)
-        listing_add(&fit->unseen, "%.30s (%lld)", name, (long long)tally->unseen);
+        mentions_add(&fit->unseen, "%.30s (%lld)", name, (long long)tally->unseen);
     if (many) {
-        listing_add(&fit->numbered, "%.30s (%lld)", name, (long long)tally->kinds);
+        mentions_add(&fit->numbered, "%.30s (%lld)", name, (long long)tally->kinds);
         return add_numbering(fit, c, tally, err);
     }
     if (tally->rare)
-        listing_add(&fit->rare, "%.30s (%lld)", name, (long long)tally->rare);
+        mentions_add(&fit->rare, "%.30s (%lld)", name, (long long)tally->rare);
     return add_one_hot(fit, c, tally, err);
 }
 
@@ -203,11 +203,11 @@ static int fit_column(struct fit *fit, int64_t c, struct error *err)
     bool gaps = summary.missing + summary.doubtful > 0;
     bool counts = use == COLUMN_NUMBERS && counts_rows(fit->table, column);
     if (use == COLUMN_EMPTY) {
-        listing_add(&fit->empty, "%.30s", column->name);
+        mentions_add(&fit->empty, "%.30s", column->name);
         return 0;
     }
     if (counts && is_unnamed(fit->table, c)) {
-        listing_add(&fit->index, "%.30s", column->name);
+        mentions_add(&fit->index, "%.30s", column->name);
         return 0;
     }
     if (use == COLUMN_TEXTS)
@@ -217,7 +217,7 @@ static int fit_column(struct fit *fit, int64_t c, struct error *err)
         return 0;
     }
     if (counts && summary.numbers > NAMES_LEAST)
-        listing_add(&fit->counting, "%.30s", column->name);
+        mentions_add(&fit->counting, "%.30s", column->name);
     return fit_numbers(fit, c, gaps, err);
 }
 
@@ -229,7 +229,7 @@ static void tell(struct fit *fit, json_t *notes)
              (long long)fit->options->max_categories);
     snprintf(rare, sizeof rare, "with texts that fewer than %d training rows have", CATEGORY_ROWS);
     struct {
-        struct listing *listing;
+        struct mentions *listing;
         const char *done, *why, *remedy;
     } said[] = {
         {&fit->empty, "dropped", "without values", ""},
@@ -248,7 +248,7 @@ static void tell(struct fit *fit, json_t *notes)
         {&fit->rare, "found", rare, ""},
     };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        listing_note(said[i].listing, fit->table->label, said[i].done, said[i].why, said[i].remedy, notes);
+        mentions_note(said[i].listing, fit->table->label, said[i].done, said[i].why, said[i].remedy, notes);
 }
 
 static int fit_columns(struct fit *fit, struct error *err)
