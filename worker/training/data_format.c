@@ -1,10 +1,13 @@
-/* Finding the delimiter of a text, and blanks as one; see data_table.h. */
-#include "worker/training/data_table.h"
+/* Finding out how a text is cut: delimiter, quotes, where its rows begin; see data_format.h. */
+#include "worker/training/data_format.h"
 
 #include <string.h>
 
 #define SAMPLE_LINES 100
 #define SAMPLE_BYTES (1 << 18)
+
+#define AGREEMENT_LEAST 0.8 /* of the sampled lines, before those that differ count as no rows */
+#define SKIPPED_MOST 50     /* lines before the first row */
 
 /* How a candidate cuts the sampled lines. */
 struct cut {
@@ -14,7 +17,7 @@ struct cut {
 
 /* Fields of the line that begins at *at, moving *at behind it; -1: a blank line. Quotes hide delimiters and
  * newlines. */
-static int64_t count_fields(const char *bytes, size_t size, size_t *at, char delimiter)
+static int64_t count_fields(const char *bytes, size_t size, size_t *at, char delimiter, char quote)
 {
     bool quoted = false, any = false, gap = true;
     int64_t fields = 1;
@@ -22,7 +25,7 @@ static int64_t count_fields(const char *bytes, size_t size, size_t *at, char del
     for (; i < size && (quoted || (bytes[i] != '\n' && bytes[i] != '\r')); i++) {
         char c = bytes[i];
         bool blank = c == ' ' || c == '\t';
-        if (c == '"')
+        if (c == quote)
             quoted = !quoted;
         if (delimiter == ' ' ? blank && !quoted : c == delimiter && !quoted) {
             /* A run of blanks is one delimiter; blanks before the first field are none. */
@@ -39,13 +42,19 @@ static int64_t count_fields(const char *bytes, size_t size, size_t *at, char del
     return any ? fields : -1;
 }
 
-static struct cut cut_by(const char *bytes, size_t size, char delimiter)
+static bool is_comment(const char *bytes, size_t size)
+{
+    return size && (*bytes == '#' || *bytes == '%' || (size > 1 && bytes[0] == '/' && bytes[1] == '/'));
+}
+
+static struct cut cut_by(const char *bytes, size_t size, char delimiter, char quote)
 {
     int64_t fields[SAMPLE_LINES];
     int count = 0;
     for (size_t at = 0; at < size && count < SAMPLE_LINES;) {
-        int64_t n = count_fields(bytes, size, &at, delimiter);
-        if (n > 0)
+        size_t start = at;
+        int64_t n = count_fields(bytes, size, &at, delimiter, quote);
+        if (n > 0 && !is_comment(bytes + start, size - start))
             fields[count++] = n;
     }
     struct cut best = {1, 0};
@@ -60,7 +69,7 @@ static struct cut cut_by(const char *bytes, size_t size, char delimiter)
     return best;
 }
 
-char table_find_delimiter(const char *bytes, size_t size)
+char format_find_delimiter(const char *bytes, size_t size, char quote)
 {
     /* In the order of trust: tabs and semicolons hardly stand in ordinary fields, commas do, blanks
      * everywhere. */
@@ -70,7 +79,7 @@ char table_find_delimiter(const char *bytes, size_t size)
     char chosen = ',';
     struct cut best = {1, 0};
     for (size_t i = 0; i < sizeof candidates; i++) {
-        struct cut cut = cut_by(bytes, size, candidates[i]);
+        struct cut cut = cut_by(bytes, size, candidates[i], quote);
         if (cut.fields < 2)
             continue;
         /* Decimal commas give almost twice the fields of the semicolons around them, never more than that;
@@ -86,7 +95,7 @@ char table_find_delimiter(const char *bytes, size_t size)
     return chosen;
 }
 
-size_t table_squeeze_blanks(char *bytes, size_t size)
+size_t format_squeeze_blanks(char *bytes, size_t size, char quote)
 {
     size_t out = 0;
     bool quoted = false, gap = false, begun = false;
@@ -101,9 +110,87 @@ size_t table_squeeze_blanks(char *bytes, size_t size)
             bytes[out++] = ' ';
         gap = false;
         begun = !ends;
-        if (c == '"')
+        if (c == quote)
             quoted = !quoted;
         bytes[out++] = c;
     }
     return out;
+}
+
+/* Single quotes are quotes when fields begin with them, and every field that does ends with one; else they
+ * are apostrophes. */
+char format_find_quote(const char *bytes, size_t size)
+{
+    static const char around[] = ",;\t\n\r";
+    int64_t fields = 0;
+    if (size > SAMPLE_BYTES)
+        size = SAMPLE_BYTES;
+    for (size_t i = 0; i < size; i++) {
+        bool begins = i == 0 || (bytes[i - 1] && strchr(around, bytes[i - 1])) ||
+                      (bytes[i - 1] == ' ' && (i == 1 || strchr(around, bytes[i - 2])));
+        if (begins && bytes[i] == '"')
+            return '"';
+        if (!begins || bytes[i] != '\'')
+            continue;
+        const char *end = memchr(bytes + i + 1, '\'', size - i - 1);
+        if (!end)
+            return size == SAMPLE_BYTES && fields ? '\'' : '"';
+        i = (size_t)(end - bytes);
+        if (i + 1 < size && bytes[i + 1] && bytes[i + 1] != ' ' && !strchr(around, bytes[i + 1]))
+            return '"';
+        fields++;
+    }
+    return fields ? '\'' : '"';
+}
+
+/* The line's words, none of them a number, as names are. */
+static bool is_words(const char *line, size_t size)
+{
+    bool begins = true;
+    for (size_t i = 0; i < size; i++) {
+        if (begins && strchr("0123456789+-.", line[i]))
+            return false;
+        begins = strchr(",;\t \"'", line[i]) != NULL;
+    }
+    return size > 0;
+}
+
+struct start format_find_start(char *bytes, size_t size, char delimiter, char quote)
+{
+    struct cut cut = cut_by(bytes, size < SAMPLE_BYTES ? size : SAMPLE_BYTES, delimiter, quote);
+    struct start start = {0};
+    size_t at = 0;
+    bool sure = cut.fields > 1 && cut.agreement >= AGREEMENT_LEAST;
+    while (sure && at < size && start.skipped < SKIPPED_MOST) {
+        size_t line = at;
+        int64_t fields = count_fields(bytes, size, &at, delimiter, quote);
+        size_t end = at > size ? size : at;
+        if (fields < 0) {
+            start.bytes = end;
+            continue;
+        }
+        bool comment = is_comment(bytes + line, size - line);
+        if (bytes[line] == '#' && line + 1 < end && bytes[line + 1] == ' ') {
+            /* NumPy writes the names of the columns behind such a mark. */
+            size_t again = line + 1;
+            if (count_fields(bytes, size, &again, delimiter, quote) == cut.fields) {
+                bytes[line] = ' ';
+                break;
+            }
+        }
+        size_t next = at;
+        int64_t below = at < size ? count_fields(bytes, size, &next, delimiter, quote) : 0;
+        bool short_by_one = fields == cut.fields - 1 && cut.fields > 2 && below == cut.fields && !comment;
+        if (short_by_one && bytes[line] != delimiter && is_words(bytes + line, end - line - 1)) {
+            size_t last = next > size ? size : next;
+            while (last > end && (bytes[last - 1] == '\n' || bytes[last - 1] == '\r'))
+                last--;
+            start.unnamed_first = bytes[last - 1] != delimiter; /* else the rows have a delimiter too many */
+        }
+        if (short_by_one || fields == cut.fields || (!comment && fields * 2 > cut.fields))
+            break;
+        start.skipped++;
+        start.bytes = end;
+    }
+    return start;
 }

@@ -1,6 +1,7 @@
 /* Deciding whether the first row names the columns; see data_table.h. */
 #include "base/text.h"
 #include "worker/training/data_columns.h"
+#include "worker/training/data_decoration.h"
 #include "worker/training/data_messages.h"
 
 #include <math.h>
@@ -25,8 +26,8 @@ static bool repeats_below(const struct table *table, const struct column *column
 }
 
 /* With columns of numbers, the cells above them decide. Without, a header is a row of distinct words none of
- * which its column holds again. */
-static bool looks_like_header(const struct table *table)
+ * which its column holds again. *why: what decided. */
+static bool looks_like_header(const struct table *table, const char **why)
 {
     int64_t names = 0, values = 0, repeated = 0, texts = 0;
     for (int64_t c = 0; c < table->column_count; c++) {
@@ -41,9 +42,12 @@ static bool looks_like_header(const struct table *table)
             repeated += repeats_below(table, column);
         }
     }
-    if (names || values)
-        return names > values;
-    return texts > 0 && repeated == 0;
+    *why = names > values    ? "words stand above columns of numbers"
+           : names || values ? "numbers stand above columns of numbers"
+           : repeated        ? "its texts come again below"
+           : texts           ? "none of its texts comes again below; a guess, without columns of numbers"
+                             : "nothing tells it from the others";
+    return names || values ? names > values : texts > 0 && repeated == 0;
 }
 
 static bool heading_has(const struct table *table, const char *name)
@@ -67,9 +71,11 @@ static bool decide(const struct table *table, enum header header, const char *ta
         return header == HEADER_YES;
     if (is_name(target) && heading_has(table, target))
         return true;
-    bool found = looks_like_header(table);
-    note_add(notes, "%s: the first row is %s (\"%.40s\"...); data.header: true or false decides otherwise",
-             table->label, found ? "a header" : "data", table->heading[0]);
+    const char *why;
+    bool found = looks_like_header(table, &why);
+    note_add(notes,
+             "%s: the first row is %s (\"%.40s\"...), since %s; data.header: true or false decides otherwise",
+             table->label, found ? "a header" : "data", table->heading[0], why);
     return found;
 }
 
@@ -130,6 +136,10 @@ static int separate_doubles(struct table *table, json_t *notes)
 int table_name_columns(struct table *table, enum header header, const char *target, json_t *notes,
                        struct error *err)
 {
+    if (table->notes && notes)
+        json_array_extend(notes, table->notes);
+    if (table_read_decorations(table, err) < 0)
+        return -1;
     table->first = decide(table, header, target, notes) ? 1 : 0;
     for (int64_t c = 0; c < table->column_count; c++) {
         char number[32];
@@ -141,6 +151,7 @@ int table_name_columns(struct table *table, enum header header, const char *targ
     }
     if (separate_doubles(table, notes) < 0)
         return error_set(err, ERROR_MEMORY, "%s: no memory to name the columns", table->label);
+    table_note_decorations(table, notes);
     if (table->rows == table->first)
         return error_set(err, ERROR_USAGE, "%s: has a header but no rows of data", table->label);
     return 0;

@@ -36,6 +36,7 @@ struct column {
     double *number; /* (capacity) NaN where there is none */
     int32_t *text;  /* (capacity) dictionary entry or CELL_IS_NUMBER; NULL: every cell is a number or NaN */
     struct dictionary dictionary;
+    unsigned written; /* enum decoration, or-ed: how its numbers were written */
 };
 
 struct table {
@@ -48,19 +49,23 @@ struct table {
     char **heading; /* (column_count) texts of row 0 */
     int64_t *line;  /* (capacity) line of the file where a row begins, from 1 */
     char delimiter; /* ',' ';' '\t' or ' ' for runs of blanks */
+    json_t *notes;  /* array of strings: what was found out while it was read; NULL: nothing */
 };
 
-/* Cuts `bytes` (changed in place) into a table; delimiter 0: find out. Ragged rows, an unclosed quote and an
- * empty file are ERROR_USAGE. Column names and `first` are still to be set (table_name_columns). */
-int table_parse(struct table *table, char *bytes, size_t size, const char *label, char delimiter,
-                const struct cell_rules *rules, struct error *err);
+/* One more column without a name, its cells not set; -1 without memory. Only while there is no row yet. */
+int table_add_column(struct table *table);
+/* Twice the room for rows; -1 without memory. */
+int table_grow_rows(struct table *table);
+/* Reads a trimmed text as the cell of a row within the capacity; -1 without memory. */
+int table_put_cell(struct table *table, int64_t c, int64_t row, const char *text, size_t size,
+                   const struct cell_rules *rules);
 void data_table_release(struct table *table);
 
-/* The delimiter of a text, from its first lines. */
-char table_find_delimiter(const char *bytes, size_t size);
-/* Runs of blanks and tabs outside quotes become one blank; none at the ends of lines. Returns the new size.
- */
-size_t table_squeeze_blanks(char *bytes, size_t size);
+/* Cuts `bytes` (changed in place) into a table; delimiter 0: find out. Ragged rows, an unclosed quote and an
+ * empty file are ERROR_USAGE; comments before and behind the rows, and what else was seen to, are told in
+ * table->notes. Column names and `first` are still to be set (table_name_columns). */
+int table_parse(struct table *table, char *bytes, size_t size, const char *label, char delimiter,
+                const struct cell_rules *rules, struct error *err);
 
 enum header { HEADER_AUTO, HEADER_YES, HEADER_NO };
 /* Decides whether row 0 is a header and names the columns; `target` (may be NULL) is a name asked for, which
