@@ -6,7 +6,7 @@
 #define SAMPLE_LINES 100
 #define SAMPLE_BYTES (1 << 18)
 
-#define AGREEMENT_LEAST 0.8 /* of the sampled lines, before those that differ count as no rows */
+#define AGREEMENT_LEAST 0.6 /* of the sampled lines, before those that differ count as no rows */
 #define SKIPPED_MOST 50     /* lines before the first row */
 
 /* How a candidate cuts the sampled lines. */
@@ -125,6 +125,8 @@ char format_find_quote(const char *bytes, size_t size)
     int64_t fields = 0;
     if (size > SAMPLE_BYTES)
         size = SAMPLE_BYTES;
+    if (!memchr(bytes, '\'', size))
+        return '"';
     for (size_t i = 0; i < size; i++) {
         bool begins = i == 0 || (bytes[i - 1] && strchr(around, bytes[i - 1])) ||
                       (bytes[i - 1] == ' ' && (i == 1 || strchr(around, bytes[i - 2])));
