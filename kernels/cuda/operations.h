@@ -84,15 +84,4 @@ void cuda_store(struct device *device, struct lanes lanes, void *stored, const r
 void cuda_finite(struct device *device, struct lanes lanes, bool *finite, const real *x, int64_t count);
 }
 
-/* For products without an epilogue: y = f(product + bias), with what linear_forward says of y, before, bias
- * and wide. product (rows, outputs) is real when `product_real`, else stored; may be y or before where the
- * types are the same; lane l's lies product_stride * l bytes behind. */
-void cuda_bias_activation(struct cuda_device *cuda, struct lanes lanes, void *y, void *before,
-                          const void *product, size_t product_stride, bool product_real, const real *bias,
-                          int64_t rows, int64_t outputs, enum device_activation f, bool wide);
-/* sums (columns) = column sums of x (rows, columns) stored; added to what is there when `accumulate`. Uses
- * the workspace. */
-void cuda_column_sums(struct cuda_device *cuda, struct lanes lanes, real *sums, const void *x, int64_t rows,
-                      int64_t columns, bool accumulate);
-
 #endif
