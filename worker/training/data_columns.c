@@ -42,6 +42,29 @@ enum column_use column_use(const struct column_summary *summary)
     return summary->codes == 0 && summary->texts * 4 <= summary->numbers ? COLUMN_NUMBERS : COLUMN_TEXTS;
 }
 
+static bool counts_from(const struct column *column, int64_t from, int64_t to)
+{
+    double start = column->number[from];
+    if (start != 0 && start != 1)
+        return false;
+    for (int64_t row = from; row < to; row++)
+        if (column->number[row] != start + (double)(row - from))
+            return false;
+    return true;
+}
+
+bool column_counts_rows(const struct table *table, const struct column *column)
+{
+    int64_t own = table_own_rows(table);
+    return own - table->first >= 2 && counts_from(column, table->first, own) &&
+           (own == table->rows || counts_from(column, own, table->rows));
+}
+
+bool column_is_unnamed(const struct table *table, int64_t c)
+{
+    return table->first && (!*table->heading[c] || !strncmp(table->heading[c], "Unnamed: ", 9));
+}
+
 int column_make_texts(const struct table *table, struct column *column, struct error *err)
 {
     if (!column->text) {

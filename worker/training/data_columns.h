@@ -16,6 +16,11 @@ struct column_summary column_summarise(const struct table *table, const struct c
  * leading zeros, make it a column of texts. */
 enum column_use column_use(const struct column_summary *summary);
 
+/* Counts the rows from 0 or 1 on, in each file anew: what a data frame's index becomes in a file. */
+bool column_counts_rows(const struct table *table, const struct column *column);
+/* Has a place in the header, but no name there of its own. */
+bool column_is_unnamed(const struct table *table, int64_t c);
+
 /* Gives the number cells of a column of texts an entry in its dictionary too. ERROR_MEMORY. */
 int column_make_texts(const struct table *table, struct column *column, struct error *err);
 

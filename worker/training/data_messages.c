@@ -34,8 +34,9 @@ static void add_cell(struct misfits *misfits, const struct table *table, int64_t
                             ? dictionary_text(&column->dictionary, column->text[row])
                             : number_format(column->number[row], number);
     text_printf(&misfits->cells, "\n%s:%lld:%lld: found %s%.*s%s, expected %s (column \"%.*s\")",
-                table->label, (long long)table->line[row], (long long)c + 1, *found ? "'" : "nothing",
-                SHOWN_BYTES, found, *found ? "'" : "", expected, SHOWN_BYTES, column->name);
+                table_file(table, row), (long long)table->line[row], (long long)c + 1,
+                *found ? "'" : "nothing", SHOWN_BYTES, found, *found ? "'" : "", expected, SHOWN_BYTES,
+                column->name);
 }
 
 void misfits_add_numbers(struct misfits *misfits, const struct table *table, int64_t c)
@@ -102,7 +103,7 @@ int column_refuse_far(const struct table *table, int64_t c, int64_t row, double 
     return error_set(
         err, ERROR_USAGE,
         "%s:%lld:%lld: found %g, too far from the training rows (column \"%.*s\", centre %g, scale %g)",
-        table->label, (long long)table->line[at], (long long)c + 1, column->number[at], SHOWN_BYTES,
+        table_file(table, at), (long long)table->line[at], (long long)c + 1, column->number[at], SHOWN_BYTES,
         column->name, centre, scale);
 }
 

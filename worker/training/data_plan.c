@@ -54,23 +54,6 @@ static struct feature *add_feature(struct features *features, enum feature_kind 
     return feature;
 }
 
-/* A column that counts the rows: what a data frame's index becomes in a file. */
-static bool counts_rows(const struct table *table, const struct column *column)
-{
-    double start = column->number[table->first];
-    if (table->rows - table->first < 2 || (start != 0 && start != 1))
-        return false;
-    for (int64_t row = table->first; row < table->rows; row++)
-        if (column->number[row] != start + (double)(row - table->first))
-            return false;
-    return true;
-}
-
-static bool is_unnamed(const struct table *table, int64_t c)
-{
-    return table->first && (!*table->heading[c] || !strncmp(table->heading[c], "Unnamed: ", 9));
-}
-
 /* The training rows' numbers into fit->value. */
 struct gathered {
     int64_t count;
@@ -201,12 +184,12 @@ static int fit_column(struct fit *fit, int64_t c, struct error *err)
     struct column_summary summary = column_summarise(fit->table, column, fit->table->first);
     enum column_use use = column_use(&summary);
     bool gaps = summary.missing + summary.doubtful > 0;
-    bool counts = use == COLUMN_NUMBERS && counts_rows(fit->table, column);
+    bool counts = use == COLUMN_NUMBERS && column_counts_rows(fit->table, column);
     if (use == COLUMN_EMPTY) {
         mentions_add(&fit->empty, "%.30s", column->name);
         return 0;
     }
-    if (counts && is_unnamed(fit->table, c)) {
+    if (counts && column_is_unnamed(fit->table, c)) {
         mentions_add(&fit->index, "%.30s", column->name);
         return 0;
     }

@@ -50,7 +50,20 @@ struct table {
     int64_t *line;  /* (capacity) line of the file where a row begins, from 1 */
     char delimiter; /* ',' ';' '\t' or ' ' for runs of blanks */
     json_t *notes;  /* array of strings: what was found out while it was read; NULL: nothing */
+    /* Rows from `appended` on are those of a second file, of test rows; its name, borrowed. NULL: none. */
+    const char *appended_label;
+    int64_t appended;
 };
+/* Where the rows of the first file end. */
+static inline int64_t table_own_rows(const struct table *table)
+{
+    return table->appended_label ? table->appended : table->rows;
+}
+/* The file that a row is from, in messages. */
+static inline const char *table_file(const struct table *table, int64_t row)
+{
+    return row < table_own_rows(table) ? table->label : table->appended_label;
+}
 
 /* One more column without a name, its cells not set; -1 without memory. Only while there is no row yet. */
 int table_add_column(struct table *table);
