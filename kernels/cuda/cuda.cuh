@@ -22,11 +22,18 @@ extern "C" {
 #include "kernels/device.h"
 }
 
+/* What devices of this build are called: "cuda:0". */
+#ifdef RUNG_EMULATED_GPU
+#define CUDA_KIND "emulated"
+#else
+#define CUDA_KIND "cuda"
+#endif
+
 /* Bytes of cuda->workspace. Operations follow each other on one stream, so each has all of it, and finds in
  * it what others left. */
 #define CUDA_WORKSPACE_BYTES ((size_t)16 << 20)
 
-struct cuda_memory;
+struct cuda_pool;
 struct cuda_products;
 
 struct cuda_device {
@@ -38,7 +45,7 @@ struct cuda_device {
     bool recording;
     bool unusable;        /* the context or the device is lost: nothing done on it will succeed again */
     struct error failure; /* the first since the last synchronize */
-    struct cuda_memory *memory;
+    struct cuda_pool *pool;
     struct cuda_products *products;
 };
 
