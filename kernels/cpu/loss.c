@@ -70,10 +70,40 @@ static void rows_exponentials(real *exps, real sum[WIDTH], real maximum[WIDTH], 
     }
 }
 
-/* -log softmax(logits)[label] = maximum + log(sum of exp(logits - maximum)) - logits[label] */
-double LOOPS(softmax_cross_entropy)(real *gradient, const real *logits, const int32_t *label, int64_t rows,
-                                    int64_t classes, double scale)
+/* What softmax's gradient lacks to be that of smoothed and weighted classes: with t_c = s / classes w_c, and
+ * (1
+ * - s) w_label besides for the label, it is scale (p_c sum(t) - t_c). Returns the row's loss. */
+static double smoothed_row(real *restrict row, const real *restrict logits, double log_sum, int32_t label,
+                           const real *class_weight, int64_t classes, double scale, double smoothing)
 {
+    double own = (1 - smoothing) * (class_weight ? (double)class_weight[label] : 1);
+    double share = smoothing / (double)classes, all = own, loss = own * (log_sum - (double)logits[label]);
+
+    for (int64_t c = 0; c < classes && smoothing > 0; c++) {
+        double t = share * (class_weight ? (double)class_weight[c] : 1);
+        loss += t * (log_sum - (double)logits[c]);
+        all += t;
+    }
+    for (int64_t c = 0; c < classes; c++) {
+        double t = share * (class_weight ? (double)class_weight[c] : 1);
+        row[c] = (real)(scale * (all * (double)row[c] - t));
+    }
+    row[label] -= (real)(scale * own);
+    return loss;
+}
+
+static void scale_row(real *restrict row, real factor, int64_t classes)
+{
+    for (int64_t j = 0; j < classes; j++)
+        row[j] *= factor;
+}
+
+/* -log softmax(logits)[label] = maximum + log(sum of exp(logits - maximum)) - logits[label] */
+void LOOPS(softmax_cross_entropy)(real *gradient, const real *logits, const int32_t *label,
+                                  const real *class_weight, int64_t rows, int64_t classes, double scale,
+                                  struct lane_state *state)
+{
+    bool plain = !class_weight && state->label_smoothing == 0;
     real maximum[WIDTH], sum[WIDTH];
     double loss = 0;
 
@@ -82,19 +112,43 @@ double LOOPS(softmax_cross_entropy)(real *gradient, const real *logits, const in
 
         rows_exponentials(gradient + first * classes, sum, maximum, logits + first * classes, count, classes);
         for (int64_t l = 0; l < count; l++) {
-            real *row = gradient + (first + l) * classes, factor = (real)scale / sum[l];
-            for (int64_t j = 0; j < classes; j++)
-                row[j] *= factor;
-            row[label[first + l]] -= (real)scale;
-            loss += log((double)sum[l]) + (double)maximum[l];
-            loss -= (double)logits[(first + l) * classes + label[first + l]];
+            int64_t at = (first + l) * classes;
+            int32_t own = label[first + l];
+            double log_sum = log((double)sum[l]) + (double)maximum[l];
+
+            scale_row(gradient + at, (plain ? (real)scale : 1) / sum[l], classes);
+            if (plain) {
+                gradient[at + own] -= (real)scale;
+                loss += log_sum - (double)logits[at + own];
+            } else {
+                loss += smoothed_row(gradient + at, logits + at, log_sum, own, class_weight, classes, scale,
+                                     state->label_smoothing);
+            }
         }
     }
-    return loss;
+    state->loss += loss;
 }
 
-double LOOPS(squared_error)(real *gradient, const real *prediction, const real *target, int64_t count,
-                            double scale)
+/* softplus(z) = max(z, 0) + log(1 + exp(-|z|)); the logistic function from the same exponential. */
+void LOOPS(binary_cross_entropy)(real *gradient, const real *logits, const int32_t *label,
+                                 const real *class_weight, int64_t rows, double scale,
+                                 struct lane_state *state)
+{
+    double s = state->label_smoothing, loss = 0;
+
+    for (int64_t i = 0; i < rows; i++) {
+        double z = (double)logits[i], q = label[i] * (1 - s) + s / 2;
+        double weight = class_weight ? (double)class_weight[label[i]] : 1, tail = exp(-fabs(z));
+        double logistic = (z < 0 ? tail : 1) / (1 + tail);
+
+        loss += weight * ((z < 0 ? 0 : z) + log1p(tail) - z * q);
+        gradient[i] = (real)(scale * weight * (logistic - q));
+    }
+    state->loss += loss;
+}
+
+void LOOPS(squared_error)(real *gradient, const real *prediction, const real *target, int64_t count,
+                          double scale, struct lane_state *state)
 {
     double loss = 0;
     real factor = (real)(2 * scale);
@@ -104,5 +158,18 @@ double LOOPS(squared_error)(real *gradient, const real *prediction, const real *
         loss += (double)difference * (double)difference;
         gradient[i] = factor * difference;
     }
-    return loss;
+    state->loss += loss;
+}
+
+void LOOPS(huber_error)(real *gradient, const real *prediction, const real *target, int64_t count,
+                        double scale, struct lane_state *state)
+{
+    double delta = state->huber_delta, loss = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        double r = (double)prediction[i] - (double)target[i], size = fabs(r);
+        loss += size > delta ? delta * (size - delta / 2) : r * r / 2; /* NaN stays NaN */
+        gradient[i] = (real)(scale * (size > delta ? copysign(delta, r) : r));
+    }
+    state->loss += loss;
 }

@@ -93,12 +93,13 @@ void products_destroy(struct products *products)
     free(products);
 }
 
-static dnnl_status_t describe(dnnl_memory_desc_t *description, int64_t rows, int64_t columns, bool transposed)
+static dnnl_status_t describe(dnnl_memory_desc_t *description, int64_t rows, int64_t columns, bool transposed,
+                              bool bf16)
 {
     dnnl_dims_t sizes = {rows, columns};
     dnnl_dims_t strides = {transposed ? 1 : columns, transposed ? rows : 1};
 
-    return dnnl_memory_desc_init_by_strides(description, 2, sizes, dnnl_f32, strides);
+    return dnnl_memory_desc_init_by_strides(description, 2, sizes, bf16 ? dnnl_bf16 : dnnl_f32, strides);
 }
 
 /* c += product as a "sum" post-operation. */
@@ -125,12 +126,12 @@ static int plan_init(struct plan *plan, const struct product_shape *shape, dnnl_
     dnnl_matmul_desc_t operation;
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t description = NULL;
-    dnnl_status_t status = describe(&a, shape->m, shape->k, shape->transpose_a);
+    dnnl_status_t status = describe(&a, shape->m, shape->k, shape->transpose_a, shape->bf16);
 
     if (status == dnnl_success)
-        status = describe(&b, shape->k, shape->n, shape->transpose_b);
+        status = describe(&b, shape->k, shape->n, shape->transpose_b, shape->bf16);
     if (status == dnnl_success)
-        status = describe(&c, shape->m, shape->n, false);
+        status = describe(&c, shape->m, shape->n, false, shape->bf16_result);
     if (status == dnnl_success)
         status = make_attributes(&attributes, shape->accumulate);
     if (status == dnnl_success)
@@ -159,7 +160,8 @@ static bool shape_equal(const struct product_shape *left, const struct product_s
 {
     return left->m == right->m && left->n == right->n && left->k == right->k &&
            left->transpose_a == right->transpose_a && left->transpose_b == right->transpose_b &&
-           left->accumulate == right->accumulate;
+           left->accumulate == right->accumulate && left->bf16 == right->bf16 &&
+           left->bf16_result == right->bf16_result;
 }
 
 static struct plan *products_find(struct products *products, const struct product_shape *shape,
@@ -168,7 +170,9 @@ static struct plan *products_find(struct products *products, const struct produc
     uint64_t hash = (uint64_t)shape->m * 0x9e3779b97f4a7c15u ^ (uint64_t)shape->n * 0xc2b2ae3d27d4eb4fu ^
                     (uint64_t)shape->k * 0x165667b19e3779f9u;
 
-    hash += (uint64_t)(shape->transpose_a + 2 * shape->transpose_b + 4 * shape->accumulate) << 40;
+    hash += (uint64_t)(shape->transpose_a + 2 * shape->transpose_b + 4 * shape->accumulate + 8 * shape->bf16 +
+                       16 * shape->bf16_result)
+            << 40;
     for (uint64_t i = hash >> 40;; i++) {
         struct plan *plan = &products->table[i & (TABLE_SIZE - 1)];
         if (plan->primitive) {
@@ -185,8 +189,8 @@ static struct plan *products_find(struct products *products, const struct produc
     }
 }
 
-int product_run(struct products *products, const struct product_shape *shape, real *c, const real *a,
-                const real *b, struct error *err)
+int product_run(struct products *products, const struct product_shape *shape, void *c, const void *a,
+                const void *b, struct error *err)
 {
     struct plan *plan = products_find(products, shape, err);
     dnnl_status_t status;
@@ -203,6 +207,12 @@ int product_run(struct products *products, const struct product_shape *shape, re
     if (status == dnnl_success)
         status = dnnl_primitive_execute(plan->primitive, products->stream, 3, arguments);
     return status == dnnl_success ? 0 : dnnl_failed(err, "product", status);
+}
+
+bool products_have_bf16(void)
+{
+    dnnl_cpu_isa_t set = dnnl_get_effective_cpu_isa();
+    return set == dnnl_cpu_isa_avx512_core_bf16 || set == dnnl_cpu_isa_avx512_core_amx;
 }
 
 const char *products_instruction_set(void)

@@ -26,9 +26,17 @@ const char *products_instruction_set(void)
     return "float64";
 }
 
-int product_run(struct products *products, const struct product_shape *shape, real *c, const real *a,
-                const real *b, struct error *err)
+bool products_have_bf16(void)
 {
+    return false;
+}
+
+int product_run(struct products *products, const struct product_shape *shape, void *result, const void *left,
+                const void *right, struct error *err)
+{
+    real *c = result;
+    const real *a = left, *b = right;
+
     (void)products;
     (void)err;
     for (int64_t i = 0; i < shape->m; i++)

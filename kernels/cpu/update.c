@@ -20,45 +20,120 @@ static inline real flush(real x)
     return ABSOLUTE(x) < TINY ? 0 : x; /* NaN stays */
 }
 
-void LOOPS(sgd)(real *restrict weight, const real *restrict gradient, real *restrict velocity, int64_t count,
-                const struct sgd_step *step)
+/* sgd with g = factor gradient + decay w. */
+static void descend(real *restrict weight, const real *restrict gradient, real *restrict velocity,
+                    int64_t count, real factor, real decay, const struct lane_state *state)
 {
-    real rate = (real)step->learning_rate, momentum = (real)step->momentum, decay = (real)step->weight_decay;
+    real rate = (real)state->learning_rate, momentum = (real)state->momentum;
 
     if (!velocity) {
         for (int64_t i = 0; i < count; i++)
-            weight[i] -= rate * (gradient[i] + decay * weight[i]);
-    } else if (step->nesterov) {
+            weight[i] -= rate * (factor * gradient[i] + decay * weight[i]);
+    } else if (state->nesterov) {
         for (int64_t i = 0; i < count; i++) {
-            real g = gradient[i] + decay * weight[i];
+            real g = factor * gradient[i] + decay * weight[i];
             velocity[i] = flush(momentum * velocity[i] + g);
             weight[i] -= rate * (g + momentum * velocity[i]);
         }
     } else {
         for (int64_t i = 0; i < count; i++) {
-            velocity[i] = flush(momentum * velocity[i] + (gradient[i] + decay * weight[i]));
+            velocity[i] = flush(momentum * velocity[i] + (factor * gradient[i] + decay * weight[i]));
             weight[i] -= rate * velocity[i];
         }
     }
 }
 
-void LOOPS(adamw)(real *restrict weight, const real *restrict gradient, real *restrict mean,
-                  real *restrict square, int64_t count, const struct adamw_step *step)
+void LOOPS(sgd)(real *weight, const real *gradient, real *velocity, int64_t count, bool decayed,
+                const struct lane_state *state)
 {
-    double correction1 = 1 - pow(step->beta1, (double)step->number);
-    double correction2 = 1 - pow(step->beta2, (double)step->number);
-    real keep = (real)(1 - step->learning_rate * step->weight_decay);
-    real rate = (real)(step->learning_rate / correction1);
-    real root = (real)(1 / sqrt(correction2)), epsilon = (real)step->epsilon;
-    real beta1 = (real)step->beta1, beta2 = (real)step->beta2;
-    real share1 = (real)(1 - step->beta1), share2 = (real)(1 - step->beta2);
+    descend(weight, gradient, velocity, count, (real)state->gradient_factor,
+            decayed ? (real)state->weight_decay : 0, state);
+}
+
+void LOOPS(lars)(real *weight, const real *gradient, real *velocity, int64_t count, double ratio,
+                 bool decayed, const struct lane_state *state)
+{
+    descend(weight, gradient, velocity, count, (real)(state->gradient_factor * ratio),
+            decayed ? (real)(state->weight_decay * ratio) : 0, state);
+}
+
+/* Numbers of a step by moments, the same for all parameters. */
+struct moments {
+    real beta1, beta2, share1, share2, epsilon;
+    real correction; /* 1 / (1 - beta1^t) */
+    real root;       /* 1 / sqrt(1 - beta2^t) */
+};
+
+static struct moments moments_of(const struct lane_state *state)
+{
+    double t = (double)(state->updates + 1);
+
+    return (struct moments){
+        .beta1 = (real)state->beta1,
+        .beta2 = (real)state->beta2,
+        .share1 = (real)(1 - state->beta1),
+        .share2 = (real)(1 - state->beta2),
+        .epsilon = (real)state->epsilon,
+        .correction = (real)(1 / (1 - pow(state->beta1, t))),
+        .root = (real)(1 / sqrt(1 - pow(state->beta2, t))),
+    };
+}
+
+void LOOPS(adam)(real *restrict weight, const real *restrict gradient, real *restrict mean,
+                 real *restrict square, int64_t count, bool decayed, bool decoupled,
+                 const struct lane_state *state)
+{
+    const struct moments a = moments_of(state);
+    double decay = decayed ? state->weight_decay : 0;
+    real keep = decoupled ? (real)(1 - state->learning_rate * decay) : 1;
+    real factor = (real)state->gradient_factor, added = decoupled ? 0 : (real)decay;
+    real rate = (real)state->learning_rate * a.correction;
 
     for (int64_t i = 0; i < count; i++) {
-        real g = gradient[i];
-        real m = flush(beta1 * mean[i] + share1 * g);
-        real v = flush(beta2 * square[i] + share2 * g * g);
+        real g = factor * gradient[i] + added * weight[i];
+        real m = flush(a.beta1 * mean[i] + a.share1 * g);
+        real v = flush(a.beta2 * square[i] + a.share2 * g * g);
         mean[i] = m;
         square[i] = v;
-        weight[i] = keep * weight[i] - rate * m / (ROOT(v) * root + epsilon);
+        weight[i] = keep * weight[i] - rate * m / (ROOT(v) * a.root + a.epsilon);
     }
+}
+
+/* lamb's u. */
+static inline real direction(real w, real m, real v, real decay, const struct moments *a)
+{
+    return m * a->correction / (ROOT(v) * a->root + a->epsilon) + decay * w;
+}
+
+double LOOPS(lamb_moments)(const real *restrict weight, const real *restrict gradient, real *restrict mean,
+                           real *restrict square, int64_t count, bool decayed, const struct lane_state *state)
+{
+    const struct moments a = moments_of(state);
+    real factor = (real)state->gradient_factor, decay = decayed ? (real)state->weight_decay : 0;
+    double partial[WIDTH] = {0};
+
+    for (int64_t first = 0; first < count; first += WIDTH) {
+        int64_t size = count - first < WIDTH ? count - first : WIDTH;
+        for (int64_t l = 0; l < size; l++) {
+            int64_t i = first + l;
+            real g = factor * gradient[i];
+            real m = flush(a.beta1 * mean[i] + a.share1 * g);
+            real v = flush(a.beta2 * square[i] + a.share2 * g * g);
+            real u = direction(weight[i], m, v, decay, &a);
+            mean[i] = m;
+            square[i] = v;
+            partial[l] += (double)u * (double)u;
+        }
+    }
+    return sum_pairwise_double(partial);
+}
+
+void LOOPS(lamb)(real *restrict weight, const real *restrict mean, const real *restrict square, int64_t count,
+                 double ratio, bool decayed, const struct lane_state *state)
+{
+    const struct moments a = moments_of(state);
+    real decay = decayed ? (real)state->weight_decay : 0, rate = (real)(state->learning_rate * ratio);
+
+    for (int64_t i = 0; i < count; i++)
+        weight[i] -= rate * direction(weight[i], mean[i], square[i], decay, &a);
 }

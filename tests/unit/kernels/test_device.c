@@ -70,7 +70,8 @@ static void check_forward(int64_t rows, int64_t inputs, int64_t outputs)
     real *x = make(rows * inputs, 0), *w = make(inputs * outputs, 5000), *b = make(outputs, 90000);
     real *y = make(rows * outputs, 0);
 
-    device->operations->linear_forward(device, one, y, NULL, x, w, b, rows, inputs, outputs, DEVICE_IDENTITY);
+    device->operations->linear_forward(device, one, y, NULL, x, w, b, rows, inputs, outputs, DEVICE_IDENTITY,
+                                       false);
     settle();
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < outputs; j++) {
@@ -148,104 +149,6 @@ static void test_many_shapes(void **state)
     check_forward(1, 3, 1);
 }
 
-enum { LANES = 3, ROWS = 5, INPUTS = 7, OUTPUTS = 6 };
-
-/* One lane's tensors. */
-struct lane {
-    _Alignas(DEVICE_ALIGNMENT) real x[ROWS * INPUTS];
-    real w[INPUTS * OUTPUTS], b[OUTPUTS];
-    real y[ROWS * OUTPUTS], before[ROWS * OUTPUTS], mask[ROWS * OUTPUTS], gradient[ROWS * OUTPUTS];
-    real dw[INPUTS * OUTPUTS + OUTPUTS], dx[ROWS * INPUTS];
-    real mean[INPUTS * OUTPUTS], square[INPUTS * OUTPUTS], velocity[INPUTS * OUTPUTS], sgd[INPUTS * OUTPUTS];
-    double loss;
-    int32_t index[ROWS], label[ROWS];
-};
-
-static const struct adamw_step adamw_steps[LANES] = {
-    {1e-2, 0.9, 0.99, 1e-8, 0.1, 1}, {3e-2, 0.8, 0.999, 1e-6, 0, 7}, {1e-3, 0.95, 0.9, 1e-8, 0.3, 2}};
-static const struct sgd_step sgd_steps[LANES] = {
-    {0.1, 0.9, 0.01, true}, {0.2, 0.5, 0, false}, {0.3, 0, 0.2, false}};
-static const struct dropout_draw draws[LANES] = {{1, 4, 0.5}, {2, 4, 0.1}, {3, 9, 0.8}};
-
-/* Every operation once, on lanes from `first` on. */
-static void run_lanes(struct lane *lane, int first, int count, const float *source, const int32_t *labels,
-                      bool *finite)
-{
-    const struct device_operations *o = device->operations;
-    struct lanes lanes = {.count = count, .stride = sizeof(struct lane)};
-
-    o->gather(device, lanes, lane->x, source, lane->index, ROWS, INPUTS);
-    o->gather_labels(device, lanes, lane->label, labels, lane->index, ROWS);
-    o->linear_forward(device, lanes, lane->y, lane->before, lane->x, lane->w, lane->b, ROWS, INPUTS, OUTPUTS,
-                      DEVICE_GELU);
-    o->dropout(device, lanes, lane->y, lane->mask, 2, ROWS, OUTPUTS, 1, draws + first);
-    o->softmax_cross_entropy(device, lanes, &lane->loss, lane->gradient, lane->y, lane->label, ROWS, OUTPUTS,
-                             0.2);
-    o->activation_backward(device, lanes, lane->gradient, lane->before, lane->mask, ROWS * OUTPUTS,
-                           DEVICE_GELU);
-    o->linear_backward_parameters(device, lanes, lane->dw, lane->dw + INPUTS * OUTPUTS, lane->x,
-                                  lane->gradient, ROWS, INPUTS, OUTPUTS, false);
-    o->linear_backward_data(device, lanes, lane->dx, lane->gradient, lane->w, ROWS, INPUTS, OUTPUTS);
-    o->copy(device, lanes, lane->sgd, lane->w, sizeof(lane->w));
-    o->sgd(device, lanes, lane->sgd, lane->dw, lane->velocity, INPUTS * OUTPUTS, 20, sgd_steps + first);
-    o->adamw(device, lanes, lane->w, lane->dw, lane->mean, lane->square, INPUTS * OUTPUTS, 20,
-             adamw_steps + first);
-    o->squared_error(device, lanes, &lane->loss, lane->y, lane->gradient, lane->before, ROWS * OUTPUTS, 0.5);
-    o->finite(device, lanes, finite, lane->w, INPUTS * OUTPUTS);
-    o->zero(device, lanes, lane->before, sizeof(lane->before));
-    settle();
-}
-
-static void test_a_lane_equals_the_trial_alone(void **state)
-{
-    static struct lane together[LANES], alone[LANES];
-    bool finite[LANES], finite_alone;
-    float source[20 * INPUTS];
-    int32_t labels[20];
-
-    (void)state;
-    for (uint32_t i = 0; i < 20 * INPUTS; i++)
-        source[i] = (float)(philox4x32(3, i, 0, 0, 0).word[0] / 2147483648.0 - 1);
-    for (int i = 0; i < 20; i++)
-        labels[i] = i % OUTPUTS;
-    for (uint32_t l = 0; l < LANES; l++) {
-        real *w = make(INPUTS * OUTPUTS + OUTPUTS, 100 * l);
-        memcpy(together[l].w, w, sizeof(together[l].w));
-        memcpy(together[l].b, w + INPUTS * OUTPUTS, sizeof(together[l].b));
-        drop(w);
-        for (int i = 0; i < ROWS; i++)
-            together[l].index[i] = (int32_t)(i * 7 + (int)l * 3) % 20;
-    }
-    together[1].w[3] = NAN; /* must stay in its lane */
-    memcpy(alone, together, sizeof(together));
-    run_lanes(together, 0, LANES, source, labels, finite);
-    for (int l = 0; l < LANES; l++) {
-        run_lanes(&alone[l], l, 1, source, labels, &finite_alone);
-        assert_memory_equal(&alone[l], &together[l], sizeof(struct lane));
-        assert_int_equal(finite[l], finite_alone);
-        assert_int_equal(finite[l], l != 1);
-    }
-}
-
-static void test_gather_takes_rows_by_index(void **state)
-{
-    const float source[] = {0, 1, 10, 11, 20, 21};
-    const int32_t labels[] = {5, 6, 7}, index[] = {2, 0, 2};
-    int32_t found[3];
-    real rows[6];
-
-    (void)state;
-    device->operations->gather(device, one, rows, source, index, 3, 2);
-    device->operations->gather_labels(device, one, found, labels, index, 3);
-    settle();
-    assert_true(rows[0] == 20 && rows[1] == 21 && rows[2] == 0 && rows[4] == 20);
-    assert_true(found[0] == 7 && found[1] == 5 && found[2] == 7);
-    device->operations->gather(device, one, rows, source + 2, NULL, 2, 2);
-    device->operations->gather_labels(device, one, found, labels + 1, NULL, 2);
-    settle();
-    assert_true(rows[0] == 10 && rows[3] == 21 && found[0] == 6 && found[1] == 7);
-}
-
 static void test_memory(void **state)
 {
     const struct device_operations *o = device->operations;
@@ -315,12 +218,8 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_many_shapes),
-        cmocka_unit_test(test_a_lane_equals_the_trial_alone),
-        cmocka_unit_test(test_gather_takes_rows_by_index),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_failures_wait_for_synchronize),
+        cmocka_unit_test(test_products), cmocka_unit_test(test_many_shapes),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_failures_wait_for_synchronize),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);
