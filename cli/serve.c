@@ -179,6 +179,19 @@ int serve_load(struct serve *serve, const char *command, struct serve_options *o
     return 0;
 }
 
+static void list_data_files(struct serve *serve)
+{
+    static const char *const keys[DATA_FILE_KEYS] = {"path", "labels", "test_path"};
+    const json_t *data = json_object_get(serve->spec.train, "data");
+    size_t count = 0;
+    for (size_t i = 0; i < DATA_FILE_KEYS; i++) {
+        const char *path = json_get_string(data, keys[i], NULL);
+        if (path)
+            serve->data_files[count++] = (struct data_file){keys[i], path};
+    }
+    serve->data_files[count] = (struct data_file){NULL, NULL};
+}
+
 int serve_open(struct serve *serve)
 {
     struct error err = {0};
@@ -189,7 +202,7 @@ int serve_open(struct serve *serve)
         .binds = serve->binds,
         .security = options->insecure ? NULL : &serve->security,
         .own_worker = serve->own_worker,
-        .data_path = json_get_string(json_object_get(serve->spec.train, "data"), "path", NULL),
+        .data_files = serve->data_files,
         .resume = options->resume,
         .linger = options->linger,
         .log = &serve->log,
@@ -198,6 +211,7 @@ int serve_open(struct serve *serve)
     struct each *each = calloc(1, sizeof(*each));
     if (!each)
         return EXIT_RESOURCE;
+    list_data_files(serve);
     each->serve = serve;
     settings.user = each;
     serve->each = each;

@@ -59,6 +59,8 @@ void serve_options_init(struct serve_options *options);
 /* Takes one option; false when it is not one of these. */
 bool serve_option(struct serve_options *options, int code, char *value);
 
+#define DATA_FILE_KEYS 3 /* settings of train.data that name a file */
+
 /* A sweep being served by this process. */
 struct serve {
     const char *command;
@@ -70,7 +72,8 @@ struct serve {
     struct server *server;
     const char *own_worker; /* as in server_settings */
     const char *binds[20];  /* NULL-terminated; borrowed; filled before serve_open */
-    struct each *each;      /* what the server's progress calls reach */
+    struct data_file data_files[DATA_FILE_KEYS + 1];
+    struct each *each; /* what the server's progress calls reach */
 };
 
 /* Loads the spec (or with --resume the stored one; `what` is the SPEC, the sweep's name or NULL) and the keys

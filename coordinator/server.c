@@ -130,6 +130,7 @@ void server_destroy(struct server *server)
     leftovers_release(&server->leftovers);
     peers_release(&server->peers);
     json_decref(server->train);
+    json_decref(server->data_hashes);
     json_decref(server->kept_before);
     for (int i = 0; i < 2; i++) {
         if (server->stop_pipe[i] >= 0) {

@@ -11,12 +11,17 @@
 #include "coordinator/store.h"
 #include "wire/socket.h"
 
+/* A file of the data: `key` is its setting below train.data ("path", "labels", ...). */
+struct data_file {
+    const char *key, *path;
+};
+
 struct server_settings {
-    const struct spec *spec;         /* borrowed */
-    const char *db;                  /* path of the database */
-    const char *const *binds;        /* addresses, NULL-terminated: "tcp://127.0.0.1:7155", "ipc://..." */
-    const struct security *security; /* NULL: insecure or ipc only */
-    const char *data_path;           /* data file to publish as a blob (train.data.path), NULL: none */
+    const struct spec *spec;            /* borrowed */
+    const char *db;                     /* path of the database */
+    const char *const *binds;           /* addresses, NULL-terminated: "tcp://127.0.0.1:7155", "ipc://..." */
+    const struct security *security;    /* NULL: insecure or ipc only */
+    const struct data_file *data_files; /* to publish as blobs; ends with a NULL key; NULL: none */
     /* Name of the one worker that this process starts itself, for which alone binds[0] is, or NULL. None is
      * there when the server starts; nobody else gets the name. */
     const char *own_worker;

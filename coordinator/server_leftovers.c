@@ -20,19 +20,29 @@ void leftovers_release(struct leftovers *leftovers)
     *leftovers = (struct leftovers){0};
 }
 
+static int hashes_keep(json_t *kept, const json_t *hashes)
+{
+    const char *key;
+    json_t *hash;
+    json_object_foreach((json_t *)hashes, key, hash)
+    {
+        if (json_object_set_new(kept, json_string_value(hash), json_true())) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 /* The data of one sweep, named in FOLDER/SWEEP/data.sha256. */
 static int sweep_data_keep(json_t *kept, const char *folder, const char *sweep, struct error *err)
 {
     struct text path;
     text_init(&path);
     text_printf(&path, "%s/%s/data.sha256", folder, sweep);
-    char *file = text_steal(&path), *name = NULL;
-    int result = file ? 0 : error_set(err, ERROR_MEMORY, "out of memory");
-    if (result == 0 && file_exists(file)) {
-        name = file_read(file, SHA256_TEXT, NULL, err);
-        result = name && json_object_set_new(kept, name, json_true()) == 0 ? 0 : -1;
-    }
-    free(name);
+    char *file = text_steal(&path);
+    json_t *hashes = file ? server_data_read(file, err) : NULL;
+    int result = hashes ? hashes_keep(kept, hashes) : -1;
+    json_decref(hashes);
     free(file);
     return result;
 }
@@ -61,8 +71,7 @@ static int data_keep(const struct server *server, json_t *kept, struct error *er
 static json_t *kept_names(struct server *server, struct error *err)
 {
     json_t *kept = store_checkpoints(server->store, err);
-    if (kept && (data_keep(server, kept, err) ||
-                 (server->data_sha256[0] && json_object_set_new(kept, server->data_sha256, json_true())))) {
+    if (kept && (data_keep(server, kept, err) || hashes_keep(kept, server->data_hashes))) {
         json_decref(kept);
         return NULL;
     }

@@ -38,8 +38,8 @@ struct server {
     struct store *reader; /* for queries; opened by the first */
 
     char sweep_id[SWEEP_ID_SIZE];
-    char data_sha256[SHA256_TEXT]; /* "" without data */
-    json_t *train;                 /* the spec's, with the data's blob */
+    json_t *data_hashes; /* of the data's files, by their keys: {"path": sha256, ...} */
+    json_t *train;       /* the spec's, with the data's blobs */
     struct engine_settings engine_settings;
     struct engine *engine;
     struct effects effects;
@@ -61,11 +61,14 @@ struct server {
 
 /* Creates or resumes the sweep in the open store: engine, its settings, its first records committed. */
 int server_sweep_open(struct server *server, struct error *err);
-/* The train settings that workers get, with the data published as a blob. */
+/* The train settings that workers get, with the data's files published as blobs. */
 int server_train_build(struct server *server, struct error *err);
 /* Refuses (ERROR_USAGE) to go on with other data than a stored sweep began with. */
 int server_data_check(const struct server *server, const char *sweep_id, struct error *err);
 int server_data_remember(const struct server *server, struct error *err);
+/* The hashes that a file data.sha256 holds, by key; empty where there is no such file. New object; NULL: err.
+ */
+json_t *server_data_read(const char *path, struct error *err);
 /* Refuses (ERROR_USAGE) a number of trials that the stored sweep cannot have. */
 int server_extension_check(const struct server *server, const struct snapshot *snapshot, struct error *err);
 /* Commits what the effects hold, trying until it succeeds or the server is told to go at once (-1). */

@@ -112,7 +112,7 @@ struct message {
     char *sweep_name;
     int64_t devices_per_trial, trials_per_device;
     double heartbeat_seconds, lease_seconds;
-    json_t *train;     /* normalised train settings of the sweep (with data: {sha256, bytes, name, ...}) */
+    json_t *train; /* normalised train settings of the sweep (data.files: {path: {sha256, bytes, name}}) */
     int64_t blob_port; /* TCP: port of the blob socket on the same host; 0: ipc, endpoint in blob_endpoint */
     char *blob_endpoint;
     char *metric; /* name of the sweep's metric, or NULL */

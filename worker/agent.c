@@ -221,6 +221,7 @@ void agent_destroy(struct agent *agent)
     }
     agent_forget_attempts(agent);
     agent_stop_slots(agent);
+    agent_forget_data(agent);
     transfers_destroy(agent->transfers);
     endpoint_destroy(agent->endpoint);
     bus_destroy(agent->bus);
@@ -236,7 +237,6 @@ void agent_destroy(struct agent *agent)
     free(agent->ended);
     json_decref(agent->sweep_line);
     free(agent->sweep);
-    free(agent->data_path);
     free(agent->endpoint_address);
     free(agent->name);
     free(agent->program);

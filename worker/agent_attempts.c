@@ -330,19 +330,9 @@ void agent_take_transfers(struct agent *agent)
     bool any = false;
     while (transfers_next_result(agent->transfers, &result)) {
         any = true;
-        if (result.id == agent->data_transfer) {
-            agent->data_transfer = 0;
-            agent->data_ready = result.succeeded;
-            if (!result.succeeded) {
-                result.error.code = ERROR_RESOURCE;
-                agent_fail(agent, &result.error);
-                return;
-            }
-            for (int i = 0; i < agent->slot_count; i++) {
-                if (agent->slots[i].state == SLOT_STARTING) {
-                    slot_send_sweep(agent, &agent->slots[i]);
-                }
-            }
+        agent_data_fetched(agent, &result);
+        if (agent->finished) {
+            return;
         }
         for (size_t i = 0; i < agent->attempt_count; i++) {
             struct attempt *attempt = agent->attempts[i];

@@ -3,6 +3,7 @@
  *   agent.c             life: create, the loop, stopping, destroy
  *   agent_connection.c  coming and going: the connection, waiting for it, leaving
  *   agent_session.c     what the coordinator says
+ *   agent_data.c        the sweep's data
  *   agent_send.c        what the agent says
  *   agent_assign.c      attempts that come, wait for a slot, are run, are forgotten
  *   agent_attempts.c    attempts that run: reported, paused, uploaded, ended
@@ -96,6 +97,15 @@ struct ended_attempt {
     int64_t trial, number;
 };
 
+#define DATA_FILES 8 /* of one sweep */
+
+struct data_fetch {
+    char key[24]; /* the setting below train.data that names the file */
+    char sha256[SHA256_TEXT];
+    char *path;
+    uint64_t transfer; /* 0: it is there */
+};
+
 struct agent {
     char *endpoint_address, *name, *program, *server_key; /* server_key NULL: none */
     char host[256];
@@ -127,9 +137,9 @@ struct agent {
     char *sweep;
     json_t *sweep_line; /* the link's "sweep" message, complete once the data is there */
     int64_t heartbeat_interval_ns;
-    uint64_t data_transfer;
-    char *data_path;
-    bool data_ready;
+    struct data_fetch data[DATA_FILES];
+    size_t data_count;
+    bool data_ready; /* all of it is there */
 
     struct slot *slots;
     int slot_count;
@@ -169,6 +179,14 @@ void agent_end_rest(struct agent *agent); /* as if never told to drain */
 void agent_receive(struct agent *agent);
 void agent_interrupt(struct agent *agent); /* take no more, hand back what runs */
 void agent_forget_sweep(struct agent *agent);
+
+/* agent_data.c */
+/* Asks for all files; the runners are told the sweep when they are there. */
+int agent_fetch_data(struct agent *agent, const json_t *train, struct error *err);
+/* {"path": "/...", ...}: where they are, or will be. New object. */
+json_t *agent_data_paths(const struct agent *agent);
+void agent_forget_data(struct agent *agent);
+void agent_data_fetched(struct agent *agent, const struct transfer_result *result);
 
 /* agent_send.c */
 void agent_send_hello(struct agent *agent);

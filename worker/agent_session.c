@@ -21,41 +21,15 @@ static char *blob_address(const struct agent *agent, const struct message *welco
     return address;
 }
 
-/* Asks for the data; the runners are told the sweep when it is there. */
-static int sweep_fetch_data(struct agent *agent, const json_t *train, struct error *err)
-{
-    const char *sha256 = json_get_string(json_object_get(train, "data"), "sha256", NULL);
-    if (!sha256) {
-        agent->data_ready = true; /* a sweep without data of its own */
-        return 0;
-    }
-    if (!sha256_is_valid(sha256)) {
-        return error_set(err, ERROR_PROTOCOL, "welcome: train.data.sha256 is no hash");
-    }
-    agent->data_path = scratch_blob_path(&agent->scratch, sha256);
-    agent->data_transfer =
-        agent->data_path ? transfers_fetch(agent->transfers, sha256, agent->data_path, true) : 0;
-    if (agent->data_transfer == 0) {
-        return error_set(err, ERROR_MEMORY, "no memory to fetch the data");
-    }
-    return 0;
-}
-
 void agent_forget_sweep(struct agent *agent)
 {
     agent_forget_attempts(agent);
     agent_stop_slots(agent);
-    if (agent->data_transfer) {
-        transfers_cancel(agent->transfers, agent->data_transfer);
-        agent->data_transfer = 0;
-    }
+    agent_forget_data(agent);
     json_decref(agent->sweep_line);
     agent->sweep_line = NULL;
     free(agent->sweep);
     agent->sweep = NULL;
-    free(agent->data_path);
-    agent->data_path = NULL;
-    agent->data_ready = false;
 }
 
 static int begin_sweep(struct agent *agent, const struct message *welcome, struct error *err)
@@ -68,13 +42,13 @@ static int begin_sweep(struct agent *agent, const struct message *welcome, struc
         return -1;
     }
     agent->sweep = strdup(welcome->sweep);
-    if (!agent->sweep || sweep_fetch_data(agent, welcome->train, err) != 0) {
+    if (!agent->sweep || agent_fetch_data(agent, welcome->train, err) != 0) {
         return agent->sweep ? -1 : error_set(err, ERROR_MEMORY, "no memory for the sweep");
     }
     agent->sweep_line = json_pack(
-        "{s:s,s:O?,s:s?,s:s,s:s?,s:b,s:s}", "type", "sweep", "train", welcome->train, "data_path",
-        agent->data_path, "seed", welcome->seed ? welcome->seed : "0", "metric", welcome->metric, "maximize",
-        (int)welcome->maximize, "objective", welcome->objective ? welcome->objective : "last");
+        "{s:s,s:O?,s:o,s:s,s:s?,s:b,s:s}", "type", "sweep", "train", welcome->train, "data_files",
+        agent_data_paths(agent), "seed", welcome->seed ? welcome->seed : "0", "metric", welcome->metric,
+        "maximize", (int)welcome->maximize, "objective", welcome->objective ? welcome->objective : "last");
     if (!agent->sweep_line) {
         return error_set(err, ERROR_MEMORY, "no memory for the sweep");
     }

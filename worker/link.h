@@ -2,9 +2,9 @@
  * each with trial and attempt. stdout and stderr of the runner are only logs.
  *
  * agent -> runner
- *   {"type":"sweep","train":{...},"data_path":"/...","seed":"7","metric":"...","maximize":true,
- *    "objective":"last"}
- *        once, before the first run; the data is loaded
+ *   {"type":"sweep","train":{...},"data_files":{"path":"/...",...},"seed":"7","metric":"...",
+ *    "maximize":true,"objective":"last"}
+ *        once, before the first run; the data is loaded from those files, by the settings that name them
  *   {"type":"run","trial":3,"attempt":1,"parameters":{},"start":0,"until":9,"checkpoint":"/path or null",
  *    "save":"/path","final":{...} or null}
  *   {"type":"until","trial":3,"attempt":1,"until":27}

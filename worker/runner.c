@@ -21,7 +21,12 @@ json_t *runner_train_settings(const struct runner *runner)
 
 struct data_files runner_data_files(const struct runner *runner)
 {
-    return (struct data_files){.path = json_get_string(runner->sweep, "data_path", NULL)};
+    const json_t *files = json_object_get(runner->sweep, "data_files");
+    return (struct data_files){
+        .path = json_get_string(files, "path", NULL),
+        .labels = json_get_string(files, "labels", NULL),
+        .test_path = json_get_string(files, "test_path", NULL),
+    };
 }
 
 static void runner_send(struct runner *runner, json_t *line)

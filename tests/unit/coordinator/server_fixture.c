@@ -62,6 +62,13 @@ int server_fixture_teardown(void **state)
     return 0;
 }
 
+void data_is(struct server_fixture *fixture, const char *path)
+{
+    fixture->data_files[0] = (struct data_file){"path", path};
+    fixture->data_files[1] = (struct data_file){NULL, NULL};
+    fixture->settings.data_files = fixture->data_files;
+}
+
 void spec_take(struct server_fixture *fixture, const char *text)
 {
     struct error err = {0};

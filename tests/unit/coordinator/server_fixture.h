@@ -13,6 +13,7 @@ struct server_fixture {
     char db[96], address[96]; /* ipc */
     struct spec spec;
     struct server_settings settings;
+    struct data_file data_files[4];
     const char *binds[3];
     struct log log;
 
@@ -33,6 +34,8 @@ int server_fixture_teardown(void **state);
 
 /* A spec of `trials` random trials of one epoch. Replaces the fixture's spec. */
 void spec_make(struct server_fixture *fixture, const char *name, int trials, int epochs);
+/* The sweep's data is this file; borrowed. */
+void data_is(struct server_fixture *fixture, const char *path);
 void spec_take(struct server_fixture *fixture, const char *text); /* or any other */
 /* Creates the server with the fixture's settings and runs it in its thread; fails the test on an error. */
 void server_start(struct server_fixture *fixture);

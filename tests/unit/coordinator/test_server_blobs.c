@@ -147,10 +147,10 @@ static void data_is_published(void **state)
     static const char text[] = "a,b\n1,2\n";
     snprintf(path, sizeof path, "%s/data.csv", fixture->folder);
     assert_int_equal(file_write(path, text, sizeof text - 1, 0644, NULL), 0);
-    fixture->settings.data_path = path;
+    data_is(fixture, path);
     server_start(fixture);
     welcome_get(fixture, fixture->address, &welcome);
-    json_t *data = json_object_get(welcome.train, "data");
+    json_t *data = json_object_get(json_object_get(json_object_get(welcome.train, "data"), "files"), "path");
     char *hash = strdup(json_get_string(data, "sha256", ""));
     assert_int_equal(json_get_integer(data, "bytes", 0), sizeof text - 1);
     assert_string_equal(json_get_string(data, "name", ""), "data.csv");
@@ -166,7 +166,7 @@ static void a_sweep_keeps_its_data(void **state)
     char path[128];
     snprintf(path, sizeof path, "%s/data.csv", fixture->folder);
     assert_int_equal(file_write(path, "a\n1\n", 4, 0644, NULL), 0);
-    fixture->settings.data_path = path;
+    data_is(fixture, path);
     server_start(fixture);
     server_request_stop(fixture->server, 2);
     server_end(fixture);
@@ -178,6 +178,54 @@ static void a_sweep_keeps_its_data(void **state)
     assert_non_null(strstr(err.message, "has changed since this sweep began"));
     assert_int_equal(file_write(path, "a\n1\n", 4, 0644, NULL), 0);
     server_start(fixture);
+}
+
+static void write_text(const struct server_fixture *fixture, const char *name, const char *text,
+                       char path[128])
+{
+    snprintf(path, 128, "%s/%s", fixture->folder, name);
+    assert_int_equal(file_write(path, text, strlen(text), 0644, NULL), 0);
+}
+
+/* Features, labels and test rows in files of their own: each is published, and each is remembered. */
+static void every_file_of_the_data_is_kept(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct message welcome;
+    char features[128], labels[128], test[128], hash[SHA256_TEXT];
+    write_text(fixture, "x.csv", "1\n2\n", features);
+    write_text(fixture, "y.csv", "0\n1\n", labels);
+    write_text(fixture, "z.csv", "3\n", test);
+    data_is(fixture, features);
+    fixture->data_files[1] = (struct data_file){"labels", labels};
+    fixture->data_files[2] = (struct data_file){"test_path", test};
+    fixture->data_files[3] = (struct data_file){NULL, NULL};
+    server_start(fixture);
+    welcome_get(fixture, fixture->address, &welcome);
+    json_t *files = json_object_get(json_object_get(welcome.train, "data"), "files");
+    sha256_bytes("0\n1\n", 4, hash);
+    assert_int_equal(json_object_size(files), 3);
+    assert_string_equal(json_get_string(json_object_get(files, "labels"), "sha256", ""), hash);
+    assert_string_equal(json_get_string(json_object_get(files, "test_path"), "name", ""), "z.csv");
+    worker_connect(fixture, welcome.blob_endpoint);
+    message_release(&welcome);
+    download(fixture, hash, "0\n1\n", 4);
+    server_request_stop(fixture->server, 2);
+    server_end(fixture);
+
+    fixture->settings.resume = true;
+    write_text(fixture, "z.csv", "4\n", test);
+    struct error err = server_refused(fixture);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "z.csv has changed since this sweep began"));
+    write_text(fixture, "z.csv", "3\n", test);
+    server_start(fixture); /* which looks for blobs that nobody names */
+    for (size_t i = 0; i < 3; i++) {
+        char blob[400];
+        assert_int_equal(sha256_file(fixture->data_files[i].path, hash, NULL, NULL), 0);
+        snprintf(blob, sizeof blob, "%s.files/blobs/%s", fixture->db, hash);
+        assert_true(file_exists(blob));
+    }
 }
 
 static void wrong_uploads_are_refused(void **state)
@@ -318,7 +366,7 @@ static void stray_blobs_go_when_nobody_can_name_them(void **state)
     assert_int_equal(file_write(data, "a,b\n1,2\n", 8, 0600, NULL), 0);
     assert_int_equal(sha256_file(data, hash, NULL, NULL), 0);
     snprintf(data_blob, sizeof data_blob, "%s.files/blobs/%s", fixture->db, hash);
-    fixture->settings.data_path = data;
+    data_is(fixture, data);
     server_start(fixture);
     join_sweep(fixture);
     char *named = blob_file(fixture, 'a'), *stray = blob_file(fixture, 'b');
@@ -409,6 +457,7 @@ int main(void)
         TEST(blobs_go_there_and_back),
         TEST(tcp_peers_are_told_a_port),
         TEST(data_is_published),
+        TEST(every_file_of_the_data_is_kept),
         TEST(a_sweep_keeps_its_data),
         TEST(wrong_uploads_are_refused),
         TEST(a_promised_blob_is_not_deleted),

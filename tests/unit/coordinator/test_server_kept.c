@@ -58,7 +58,7 @@ static void the_data_is_never_a_checkpoint_to_delete(void **state)
     snprintf(data, sizeof data, "%s/data.csv", fixture->folder);
     assert_int_equal(file_write(data, "1,2\n", 4, 0600, NULL), 0);
     sha256_bytes("1,2\n", 4, sha256);
-    fixture->settings.data_path = data;
+    data_is(fixture, data);
     spec_make(fixture, "tiny", 2, 1);
     server_start(fixture);
     join_sweep(fixture);

@@ -159,12 +159,12 @@ static void another_spec_is_told_from_changed_data(void **state)
     snprintf(other, sizeof other, "%s/other.csv", fixture->folder);
     assert_int_equal(file_write(data, "1,2\n", 4, 0600, NULL), 0);
     assert_int_equal(file_write(other, "3,4\n", 4, 0600, NULL), 0);
-    fixture->settings.data_path = data;
+    data_is(fixture, data);
     server_start(fixture);
     server_request_stop(fixture->server, 2);
     server_end(fixture);
     fixture->settings.resume = true;
-    fixture->settings.data_path = other;
+    data_is(fixture, other);
     struct error err = server_refused(fixture);
     assert_non_null(strstr(err.message, "has changed since this sweep began"));
     spec_make(fixture, "tiny", 3, 2);
@@ -200,10 +200,10 @@ static void a_failed_start_leaves_nothing(void **state)
     endpoint_destroy(other);
 
     fixture->binds[1] = NULL;
-    fixture->settings.data_path = "/nowhere/data.csv";
+    data_is(fixture, "/nowhere/data.csv");
     err = server_refused(fixture);
     assert_int_equal(err.code, ERROR_RESOURCE);
-    fixture->settings.data_path = NULL;
+    fixture->settings.data_files = NULL;
     server_start(fixture); /* no sweep of that name was left behind */
 }
 

@@ -64,10 +64,10 @@ static void start_runner(struct child *child, const char *data_path, int epochs,
     struct timeval patience = {.tv_sec = 10};
     setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     link_init(&child->link, fds[0]);
-    send_line(child, json_pack("{s:s,s:{s:{s:s,s:f,s:f},s:s,s:i,s:s,s:i,s:f},s:s?,s:s,s:s,s:b,s:s}", "type",
+    send_line(child, json_pack("{s:s,s:{s:{s:s,s:f,s:f},s:s,s:i,s:s,s:i,s:f},s:{s:s?},s:s,s:s,s:b,s:s}", "type",
                                "sweep", "train", "data", "target", "label", "validation", 0.2, "test", 0.2,
                                "model", "mlp", "hidden", 16, "optimizer", "adamw", "epochs", epochs,
-                               "learning_rate", 0.01, "data_path", data_path, "seed", "18446744073709551615",
+                               "learning_rate", 0.01, "data_files", "path", data_path, "seed", "18446744073709551615",
                                "metric", "validation_accuracy", "maximize", 1, "objective", objective));
 }
 
