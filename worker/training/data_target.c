@@ -2,6 +2,7 @@
 #include "worker/training/data_target.h"
 
 #include "base/text.h"
+#include "worker/training/data_classes.h"
 #include "worker/training/data_columns.h"
 #include "worker/training/data_messages.h"
 
@@ -84,91 +85,6 @@ static bool few_integers(const struct table *table, const struct column *column)
     return true;
 }
 
-/* What becomes of the column's dictionary: entries that occur, in the order of their texts. */
-struct named {
-    const char *text;
-    int32_t entry;
-};
-
-static int named_compare(const void *a, const void *b)
-{
-    return strcmp(((const struct named *)a)->text, ((const struct named *)b)->text);
-}
-
-static int number_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static int name_class(struct target *target, const char *text)
-{
-    char *valid = utf8_repair(text, strlen(text));
-    int failed = valid ? json_array_append_new(target->names, json_string(valid)) : -1;
-    free(valid);
-    return failed;
-}
-
-static int label_texts(struct target *target, const struct table *table, const struct column *column)
-{
-    int32_t entries = column->dictionary.count;
-    struct named *named = malloc((size_t)entries * sizeof *named);
-    int32_t *label_of = malloc((size_t)entries * sizeof *label_of);
-    int failed = named && label_of ? 0 : -1;
-    if (!failed) {
-        memset(label_of, -1, (size_t)entries * sizeof *label_of);
-        int32_t used = 0;
-        for (int64_t row = table->first; row < table->rows; row++) {
-            int32_t entry = column->text[row];
-            if (label_of[entry] >= 0)
-                continue;
-            label_of[entry] = 0;
-            named[used++] = (struct named){dictionary_text(&column->dictionary, entry), entry};
-        }
-        qsort(named, (size_t)used, sizeof *named, named_compare);
-        for (int32_t i = 0; i < used; i++) {
-            label_of[named[i].entry] = i;
-            failed |= name_class(target, named[i].text);
-        }
-        for (int64_t row = table->first; row < table->rows; row++)
-            target->label[row - table->first] = label_of[column->text[row]];
-        target->classes = used;
-    }
-    free(named);
-    free(label_of);
-    return failed;
-}
-
-static int label_numbers(struct target *target, const struct table *table, const struct column *column)
-{
-    size_t rows = (size_t)(table->rows - table->first), used = 0;
-    double *value = malloc(rows * sizeof *value);
-    if (!value)
-        return -1;
-    memcpy(value, column->number + table->first, rows * sizeof *value);
-    qsort(value, rows, sizeof *value, number_compare);
-    for (size_t i = 0; i < rows; i++)
-        if (i == 0 || value[i] != value[used - 1])
-            value[used++] = value[i];
-    int failed = 0;
-    for (size_t i = 0; i < used; i++) {
-        char text[NUMBER_SIZE];
-        if (value[i] == floor(value[i]) && fabs(value[i]) < 1e15)
-            snprintf(text, sizeof text, "%.0f", value[i] + 0.0);
-        else
-            number_format(value[i], text);
-        failed |= name_class(target, text);
-    }
-    for (size_t row = 0; row < rows; row++) {
-        const double *at =
-            bsearch(&column->number[table->first + (int64_t)row], value, used, sizeof *value, number_compare);
-        target->label[row] = (int32_t)(at - value);
-    }
-    target->classes = (int64_t)used;
-    free(value);
-    return failed;
-}
-
 /* Names cells without a label, and for a column of numbers the texts in it. */
 static int check_labels(const struct table *table, int64_t column, bool numbers, struct error *err)
 {
@@ -223,27 +139,21 @@ int target_read(struct target *target, struct table *table, int64_t column, enum
     target->task = classes ? TASK_CLASSIFICATION : TASK_REGRESSION;
     if (all && column_make_texts(table, source, err) < 0)
         return -1;
-    if (classes) {
-        target->label = malloc((size_t)(table->rows - table->first) * sizeof *target->label);
-        target->names = json_array();
-        if (!target->label || !target->names ||
-            (all ? label_texts(target, table, source) : label_numbers(target, table, source)) < 0) {
-            target_release(target);
-            return error_set(err, ERROR_MEMORY, "%s: no memory for the labels", table->label);
-        }
-    } else {
+    int failed = classes ? classes_read(target, table, all, err) : 0;
+    if (!classes)
         target->value = source->number + table->first;
-    }
-    if (check_variety(target, table, err) < 0) {
+    if (!failed)
+        failed = check_variety(target, table, err);
+    if (!failed && classes)
+        failed = classes_note(target, table, notes, err);
+    if (failed)
         target_release(target);
-        return -1;
-    }
-    if (request == TASK_REQUEST_AUTO)
+    else if (request == TASK_REQUEST_AUTO)
         note_add(notes, "%s: target \"%.80s\": %s; data.task decides otherwise", table->label, source->name,
                  !classes ? "regression"
                  : texts  ? "classification, since it is text"
                           : "classification, since it has few different integers");
-    return 0;
+    return failed;
 }
 
 void target_release(struct target *target)
