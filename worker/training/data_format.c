@@ -157,7 +157,7 @@ static bool is_words(const char *line, size_t size)
     return size > 0;
 }
 
-struct start format_find_start(char *bytes, size_t size, char delimiter, char quote)
+struct start format_find_start(const char *bytes, size_t size, char delimiter, char quote)
 {
     struct cut cut = cut_by(bytes, size < SAMPLE_BYTES ? size : SAMPLE_BYTES, delimiter, quote);
     struct start start = {0};
@@ -172,11 +172,11 @@ struct start format_find_start(char *bytes, size_t size, char delimiter, char qu
             continue;
         }
         bool comment = is_comment(bytes + line, size - line);
-        if (bytes[line] == '#' && line + 1 < end && bytes[line + 1] == ' ') {
+        if (bytes[line] == '#' && line + 2 < end && bytes[line + 1] == ' ') {
             /* NumPy writes the names of the columns behind such a mark. */
-            size_t again = line + 1;
+            size_t again = line + 2;
             if (count_fields(bytes, size, &again, delimiter, quote) == cut.fields) {
-                bytes[line] = ' ';
+                start.bytes = line + 2;
                 break;
             }
         }

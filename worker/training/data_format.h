@@ -19,7 +19,7 @@ struct start {
     int64_t skipped;    /* lines among them that are comments or titles, not rows */
     bool unnamed_first; /* the first row has names, for all columns but the first (as R writes them) */
 };
-/* Where the rows begin. The mark of a comment before the names of the columns is blanked. */
-struct start format_find_start(char *bytes, size_t size, char delimiter, char quote);
+/* Where the rows begin: behind comments and titles, and the mark of a comment before the columns' names. */
+struct start format_find_start(const char *bytes, size_t size, char delimiter, char quote);
 
 #endif

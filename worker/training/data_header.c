@@ -25,29 +25,58 @@ static bool repeats_below(const struct table *table, const struct column *column
     return false;
 }
 
-/* With columns of numbers, the cells above them decide. Without, a header is a row of distinct words none of
- * which its column holds again. *why: what decided. */
-static bool looks_like_header(const struct table *table, const char **why)
+/* What stands in the first row, by the columns below it. */
+struct tops {
+    int64_t names, values;   /* words and numbers above columns of numbers */
+    int64_t texts, repeated; /* words above columns of texts; those that come again there */
+    int64_t fresh;           /* words that do not, where most others do */
+    bool rising;             /* the numbers of the row do, from left to right */
+};
+
+static struct tops look_at_tops(const struct table *table)
 {
-    int64_t names = 0, values = 0, repeated = 0, texts = 0;
+    struct tops tops = {.rising = true};
+    double last = NAN;
     for (int64_t c = 0; c < table->column_count; c++) {
         const struct column *column = &table->columns[c];
         enum cell_kind top = column_kind(column, 0);
         bool word = top == CELL_TEXT || top == CELL_DOUBTFUL;
         if (numbers_below(table, column)) {
-            names += word;
-            values += top == CELL_NUMBER;
+            tops.names += word;
+            tops.values += top == CELL_NUMBER;
         } else if (word) {
-            texts++;
-            repeated += repeats_below(table, column);
+            bool again = repeats_below(table, column);
+            tops.texts++;
+            tops.repeated += again;
+            tops.fresh += !again && (column->dictionary.count - 1) * 2 <= table->rows - 1;
         }
+        /* Names in numbers, such as years and wavelengths, rise; a row of values hardly does. */
+        if (top == CELL_NUMBER && !(isnan(last) || column->number[0] > last))
+            tops.rising = false;
+        last = top == CELL_NUMBER ? column->number[0] : last;
     }
-    *why = names > values    ? "words stand above columns of numbers"
-           : names || values ? "numbers stand above columns of numbers"
-           : repeated        ? "its texts come again below"
-           : texts           ? "none of its texts comes again below; a guess, without columns of numbers"
-                             : "nothing tells it from the others";
-    return names || values ? names > values : texts > 0 && repeated == 0;
+    return tops;
+}
+
+/* With columns of numbers, the cells above them decide. Without, a header is a row of distinct words none of
+ * which its column holds again. *why: what decided. */
+static bool looks_like_header(const struct table *table, const char **why)
+{
+    struct tops tops = look_at_tops(table);
+    if (tops.names > tops.values) {
+        *why = "words stand above columns of numbers";
+        return true;
+    }
+    if (tops.names || tops.values) {
+        bool rising = tops.fresh && tops.repeated == 0 && tops.rising;
+        *why = rising ? "its numbers rise and its texts never come again, unlike others of their columns"
+                      : "numbers stand above columns of numbers";
+        return rising;
+    }
+    *why = tops.repeated ? "its texts come again below"
+           : tops.texts  ? "none of its texts comes again below; a guess, without columns of numbers"
+                         : "nothing tells it from the others";
+    return tops.texts > 0 && tops.repeated == 0;
 }
 
 static bool heading_has(const struct table *table, const char *name)
