@@ -54,7 +54,7 @@ static int check_number(int number, struct error *err)
     int count = plugin_count(err);
 
     if (count < 0)
-        return -1;
+        return error_prefix(err, CUDA_KIND ":%d", number);
     if (number < 0 || number >= count)
         return error_set(err, ERROR_RESOURCE, "there is no device " CUDA_KIND ":%d, only %d (from 0 on)",
                          number, count);
