@@ -31,7 +31,7 @@ template <int N> struct cuda_width {
 template <int N> struct cuda_span {
     int64_t count, packs;
 };
-template <int N> static inline cuda_span<N> cuda_span_of(int64_t count, bool aligned)
+template <int N> __host__ __device__ static inline cuda_span<N> cuda_span_of(int64_t count, bool aligned)
 {
     return {count, aligned ? count / N : 0};
 }
@@ -41,16 +41,19 @@ template <int N> static inline int64_t cuda_span_work(cuda_span<N> span)
     return span.packs > rest ? span.packs : rest;
 }
 
-/* body(first element, cuda_width<how many>()) over all of a lane's elements, by the threads of its blocks. */
-template <int N, typename F> __device__ static inline void cuda_each(cuda_span<N> span, F body)
+/* body(first element, cuda_width<how many>()) over a span, by thread `thread` of `threads`. */
+template <int N, typename F>
+__device__ static inline void cuda_each_of(cuda_span<N> span, int64_t thread, int64_t threads, F body)
 {
-    const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    const int64_t threads = (int64_t)gridDim.x * blockDim.x;
-
     for (int64_t i = thread; i < span.packs; i += threads)
         body(i * N, cuda_width<N>());
     for (int64_t i = span.packs * N + thread; i < span.count; i += threads)
         body(i, cuda_width<1>());
+}
+/* ... over all of a lane's elements, by the threads of all blocks in x. */
+template <int N, typename F> __device__ static inline void cuda_each(cuda_span<N> span, F body)
+{
+    cuda_each_of(span, (int64_t)blockIdx.x * blockDim.x + threadIdx.x, (int64_t)gridDim.x * blockDim.x, body);
 }
 
 /* A matrix, of which each thread keeps its columns: block (columns, rows), grid (columns, rows, lanes). */
