@@ -25,7 +25,8 @@ static const char usage[] =
     "Runs a sweep on this machine and prints the leaderboard. Other machines may\n"
     "attach: the address is printed.\n"
     "\n"
-    "  --devices D          auto (default) or cpu:N\n"
+    "  --devices D          auto (default: every GPU, else the CPUs), cpu:N, cuda:all,\n"
+    "                       cuda:0,1\n"
     "  --bind ADDRESS       where others attach (default tcp://127.0.0.1:0: any port)\n"
     "  --top N              rows of the leaderboard at the end (default 10)\n"
     "  --format F           table (default), json or csv\n" SERVE_OPTIONS_HELP;
@@ -49,7 +50,8 @@ static const struct option options_table[] = {SERVE_LONG_OPTIONS,
 #define HURRY_NS (200 * NS_PER_MS)
 
 struct run {
-    const char *devices, *bind, *top, *format;
+    char *devices; /* as they were found: what its worker is told */
+    const char *bind, *top, *format;
     struct private_folder folder; /* of the socket of the own worker */
     char address[PRIVATE_FOLDER_SIZE + 24];
     pid_t worker; /* 0: none */
@@ -223,22 +225,31 @@ static int serve_sweep(struct run *run, struct serve *serve, struct serve_option
     return result;
 }
 
-static int check_devices(const char *request)
+/* Looked for once, before anything is begun. */
+static int find_devices(struct run *run, const char *request, const struct serve_options *options)
 {
-    struct error err = {0};
+    struct error err = {0}, why;
     struct device_description *devices;
-    int count = devices_find(request, &devices, &err);
+    int count = devices_find(request, "/proc/self/exe", &devices, &why, &err);
     if (count < 0)
         return command_fail("run", &err);
+    bool tell = why.message[0] && (why.code != ERROR_NONE || options->verbose);
+    if (tell && !options->quiet)
+        fprintf(stderr, "%s\n", why.message);
+    run->devices = devices_request(devices, count);
     devices_free(devices, count);
-    return 0;
+    if (run->devices)
+        return 0;
+    error_set(&err, ERROR_MEMORY, "no memory");
+    return command_fail("run", &err);
 }
 
 int command_run(int argc, char **argv)
 {
     struct serve_options options;
     struct serve serve = {0};
-    struct run run = {.devices = "auto", .bind = "tcp://127.0.0.1:0", .top = "10", .format = "table"};
+    const char *devices = "auto";
+    struct run run = {.bind = "tcp://127.0.0.1:0", .top = "10", .format = "table"};
     int code;
     interrupt_begin();
     serve_options_init(&options);
@@ -251,7 +262,7 @@ int command_run(int argc, char **argv)
         case '?':
             return EXIT_USAGE;
         case OPTION_DEVICES:
-            run.devices = optarg;
+            devices = optarg;
             break;
         case OPTION_BIND:
             run.bind = optarg;
@@ -273,9 +284,10 @@ int command_run(int argc, char **argv)
         return command_usage_error("run", "SPEC is missing");
     if (strcmp(run.format, "table") != 0 && strcmp(run.format, "json") != 0 && strcmp(run.format, "csv") != 0)
         return command_usage_error("run", "--format is table, json or csv, not '%s'", run.format);
-    int result = check_devices(run.devices);
+    int result = find_devices(&run, devices, &options);
     if (result == 0)
         result = serve_sweep(&run, &serve, &options, what);
     serve_close(&serve);
+    free(run.devices);
     return result;
 }

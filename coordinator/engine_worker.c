@@ -168,8 +168,9 @@ static json_t *devices_json(struct engine *engine, const struct message *message
     json_t *devices = json_array();
     for (size_t i = 0; devices && i < message->device_count; i++) {
         const struct device_description *device = &message->devices[i];
-        json_t *item = json_pack("{s:s?, s:s?, s:s?, s:I}", "id", device->id, "kind", device->kind, "name",
-                                 device->name, "memory_bytes", (json_int_t)device->memory_bytes);
+        json_t *item = json_pack("{s:s?, s:s?, s:s?, s:I, s:b, s:s*}", "id", device->id, "kind", device->kind,
+                                 "name", device->name, "memory_bytes", (json_int_t)device->memory_bytes,
+                                 "bf16", (int)device->bf16, "fault", device->fault);
         if (json_array_append_new(devices, item) < 0)
             engine_fail_memory(engine);
     }

@@ -72,6 +72,8 @@ struct device_description {
     char *kind; /* "cpu", "cuda", "emulated" */
     char *name; /* "avx512_core_amx", "NVIDIA H200" */
     int64_t memory_bytes;
+    bool bf16;   /* products in bf16 are native */
+    char *fault; /* why it is used no more; NULL: it is */
 };
 
 /* One attempt a worker holds: running, or ended but not yet acknowledged. sequence = the last number it gave

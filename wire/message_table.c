@@ -22,6 +22,10 @@ static const struct field device_fields[] = {
      "what it is: `avx512_core_amx`, `NVIDIA H200`"},
     {"memory_bytes", FIELD_INTEGER, OPTIONAL, offsetof(struct device_description, memory_bytes), 0, NULL,
      "memory a trial may use"},
+    {"bf16", FIELD_BOOLEAN, OPTIONAL, offsetof(struct device_description, bf16), 0, NULL,
+     "a GPU with native products in bf16"},
+    {"fault", FIELD_TEXT, OPTIONAL, offsetof(struct device_description, fault), 0, NULL,
+     "why it takes no more work: it failed again and again"},
     END,
 };
 static const struct field_list devices = {sizeof(struct device_description), device_fields};

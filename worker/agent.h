@@ -14,7 +14,7 @@
 struct agent_settings {
     const char *endpoint;            /* tcp://host:port or ipc://... */
     const char *name;                /* worker name; NULL: host name and pid */
-    const char *devices;             /* auto | cpu:N */
+    const char *devices;             /* as in devices.h; NULL: auto */
     const char *folder;              /* --dir; NULL: the cache folder */
     const char *program;             /* path of this binary, to start `rung runner` */
     const struct security *security; /* NULL: insecure or ipc */

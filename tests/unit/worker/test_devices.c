@@ -125,40 +125,156 @@ static void test_out_of_memory_kills(void **state)
     assert_int_equal(out_of_memory_kills(machine->root), 5);
 }
 
-static void expect_refused(const char *request, const char *text)
+/* A program that answers `runner --describe KIND` with a text and an exit code. */
+static void put_program(struct machine *machine, const char *answer, int code)
+{
+    char path[128], script[1200];
+    snprintf(path, sizeof path, "%s/program", machine->root);
+    snprintf(script, sizeof script,
+             "#!/bin/sh\n[ \"$1 $2\" = 'runner --describe' ] || exit 9\necho \"$3\" >>%s/asked\n"
+             "echo noise >&2\nprintf '%%s' '%s'\nexit %d\n",
+             machine->root, answer, code);
+    assert_int_equal(file_write(path, script, strlen(script), 0700, NULL), 0);
+}
+
+/* As devices_find on that machine. */
+static int find(struct machine *machine, const char *request, struct device_description **devices,
+                struct error *why, struct error *err)
+{
+    char program[128];
+    snprintf(program, sizeof program, "%s/program", machine->root);
+    return devices_find_below(machine->root, request, program, devices, why, err);
+}
+
+static void expect_refused(struct machine *machine, const char *request, enum error_code code,
+                           const char *text)
 {
     struct device_description *devices = NULL;
     struct error err = {0};
-    assert_int_equal(devices_find(request, &devices, &err), -1);
-    assert_int_equal(err.code, ERROR_USAGE);
-    if (!strstr(err.message, text) || !strstr(err.message, request)) {
-        fail_msg("'%s' or '%s' is not in: %s", text, request, err.message);
+    assert_int_equal(find(machine, request, &devices, NULL, &err), -1);
+    assert_int_equal(err.code, code);
+    if (!strstr(err.message, text)) {
+        fail_msg("'%s' is not in: %s", text, err.message);
     }
 }
 
 static void test_requests(void **state)
 {
-    (void)state;
+    struct machine *machine = *state;
     struct device_description *devices = NULL;
-    assert_int_equal(devices_find("cpu:3", &devices, NULL), 3);
+    assert_int_equal(find(machine, "cpu:3", &devices, NULL, NULL), 3);
     assert_string_equal(devices[0].id, "cpu:0");
     assert_string_equal(devices[2].id, "cpu:2");
     assert_string_equal(devices[2].kind, "cpu");
     assert_true(devices[0].memory_bytes > 0);
+    char *request = devices_request(devices, 3);
+    assert_string_equal(request, "cpu:3");
+    free(request);
     devices_free(devices, 3);
-    assert_int_equal(devices_find("cpu:1024", &devices, NULL), 1024);
+    assert_int_equal(find(machine, "cpu:1024", &devices, NULL, NULL), 1024);
     devices_free(devices, 1024);
-    int count = devices_find("auto", &devices, NULL);
-    assert_int_equal(count, cpu_count_available());
-    devices_free(devices, count);
-    expect_refused("cuda", "no CUDA devices");
-    expect_refused("cuda:0,1", "no CUDA devices");
     static const char *const wrong[] = {"cpu:0", "cpu:1025", "cpu:", "cpu:-1", "cpu:2x",
                                         "cpu",   "cpu: 2",   "gpu",  "",       "cpu:99999999999999999999",
                                         NULL};
     for (int i = 0; wrong[i]; i++) {
-        expect_refused(wrong[i], "cpu:N");
+        expect_refused(machine, wrong[i], ERROR_USAGE, "cpu:N");
+        expect_refused(machine, wrong[i], ERROR_USAGE, wrong[i]);
     }
+}
+
+#define TWO_GPUS                                                                                             \
+    "{\"devices\": [{\"id\": \"cuda:0\", \"name\": \"GPU A\", \"memory_bytes\": 1000, \"bf16\": true}, "     \
+    "{\"id\": \"cuda:1\", \"name\": \"GPU B\", \"memory_bytes\": 2000, \"bf16\": false}]}\n"
+
+static void test_gpus(void **state)
+{
+    struct machine *machine = *state;
+    struct device_description *devices = NULL;
+    put_program(machine, TWO_GPUS, 0);
+    assert_int_equal(find(machine, "cuda:all", &devices, NULL, NULL), 2);
+    assert_string_equal(devices[0].id, "cuda:0");
+    assert_string_equal(devices[0].kind, "cuda");
+    assert_string_equal(devices[1].name, "GPU B");
+    assert_int_equal(devices[1].memory_bytes, 2000);
+    assert_true(devices[0].bf16);
+    assert_false(devices[1].bf16);
+    devices_free(devices, 2);
+    assert_int_equal(find(machine, "cuda:1,0", &devices, NULL, NULL), 2); /* in the order asked for */
+    assert_string_equal(devices[0].name, "GPU B");
+    char *request = devices_request(devices, 2);
+    assert_string_equal(request, "cuda:1,0");
+    free(request);
+    devices_free(devices, 2);
+    assert_int_equal(find(machine, "emulated:1", &devices, NULL, NULL), 1);
+    assert_string_equal(devices[0].kind, "emulated");
+    devices_free(devices, 1);
+    static const char *const wrong[] = {"cuda:",   "cuda:2",  "cuda:0,0",   "cuda:0,", "cuda:,0",
+                                        "cuda:-1", "cuda:0x", "cuda:all,0", NULL};
+    for (int i = 0; wrong[i]; i++) {
+        expect_refused(machine, wrong[i], ERROR_USAGE, "this machine has 2");
+    }
+    expect_refused(machine, "emulated:3", ERROR_USAGE, "gives 2");
+    expect_refused(machine, "emulated:0", ERROR_USAGE, "emulated:N takes N");
+}
+
+static void test_gpus_that_cannot_be_used(void **state)
+{
+    struct machine *machine = *state;
+    struct device_description *devices = NULL;
+    expect_refused(machine, "cuda:0", ERROR_RESOURCE, "look for cuda devices: No such file");
+    put_program(machine, "{\"error\": \"the driver is too old\"}", 4);
+    expect_refused(machine, "cuda:all", ERROR_RESOURCE, "the driver is too old");
+    put_program(machine, "nonsense", 3);
+    expect_refused(machine, "cuda:all", ERROR_RESOURCE, "ended with code 3");
+    put_program(machine, "{\"devices\": []}", 0);
+    expect_refused(machine, "cuda:all", ERROR_RESOURCE, "has no GPU");
+    /* The numbers of the others stay. */
+    put_program(machine, "{\"devices\": [{\"fault\": \"fell off the bus\"}, {\"id\": \"cuda:1\"}]}", 0);
+    expect_refused(machine, "cuda:0", ERROR_RESOURCE, "cuda:0 cannot be used: fell off the bus");
+    assert_int_equal(find(machine, "cuda:all", &devices, NULL, NULL), 1);
+    assert_string_equal(devices[0].id, "cuda:1");
+    devices_free(devices, 1);
+}
+
+static bool was_asked(const struct machine *machine)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/asked", machine->root);
+    return file_exists(path);
+}
+
+/* CPUs are expected; returns whether people are told why. */
+static bool auto_gives_cpus(struct machine *machine, const char *why_text)
+{
+    struct device_description *devices = NULL;
+    struct error why;
+    int count = find(machine, "auto", &devices, &why, NULL);
+    assert_int_equal(count, cpu_count_available());
+    assert_string_equal(devices[0].kind, "cpu");
+    devices_free(devices, count);
+    assert_non_null(strstr(why.message, why_text));
+    return why.code != ERROR_NONE;
+}
+
+static void test_auto(void **state)
+{
+    struct machine *machine = *state;
+    struct device_description *devices = NULL;
+    struct error why;
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    put_program(machine, TWO_GPUS, 0);
+    assert_false(auto_gives_cpus(machine, "no NVIDIA device")); /* a laptop: nothing is started or said */
+    assert_false(was_asked(machine));
+    put(machine, "/dev/nvidiactl", "");
+    assert_int_equal(find(machine, "auto", &devices, &why, NULL), 2);
+    assert_string_equal(devices[0].kind, "cuda");
+    assert_string_equal(why.message, "");
+    devices_free(devices, 2);
+    put_program(machine, "{\"error\": \"the driver is too old\"}", 4);
+    assert_true(auto_gives_cpus(machine, "training on the CPU: the driver is too old"));
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    assert_false(auto_gives_cpus(machine, "CUDA_VISIBLE_DEVICES"));
+    unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 static void test_affinity_and_slurm(void **state)
@@ -193,6 +309,9 @@ static void test_affinity_and_slurm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(test_gpus),
+        CASE(test_gpus_that_cannot_be_used),
+        CASE(test_auto),
         CASE(test_no_files_no_limit),
         CASE(test_version_2),
         CASE(test_version_2_in_a_container),
@@ -200,7 +319,7 @@ int main(void)
         CASE(test_cpuset_is_not_cpu),
         CASE(test_broken_files_are_no_limit),
         CASE(test_out_of_memory_kills),
-        cmocka_unit_test(test_requests),
+        CASE(test_requests),
         cmocka_unit_test(test_affinity_and_slurm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
