@@ -176,22 +176,28 @@ static void launch(struct cuda_device *cuda, struct lanes lanes, cuda_update_ten
     }
 }
 
+/* Where the i-th tensor ends: those told, what is left of the decayed part, and the rest. */
+static int64_t tensor_end(const struct device_parameters *parameters, int i)
+{
+    if (i < parameters->tensors)
+        return parameters->tensor_end[i];
+    return i == parameters->tensors ? parameters->decayed : parameters->count;
+}
+
 void cuda_update_trusted(struct cuda_device *cuda, struct lanes lanes, enum device_optimizer optimizer,
                          cuda_update_tensors all, const struct device_parameters *parameters,
                          const struct lane_state *state)
 {
-    bool rest = parameters->count > parameters->decayed;
-    int tensors = parameters->tensors + (rest ? 1 : 0);
+    int tensors = parameters->tensors + 2;
 
     for (int first = 0; first < tensors; first += TENSORS) {
         tensor_list list = {};
 
         list.count = tensors - first < TENSORS ? tensors - first : TENSORS;
-        list.end[0] = first ? parameters->tensor_end[first - 1] : 0;
+        list.end[0] = first ? tensor_end(parameters, first - 1) : 0;
         for (int i = 0; i < list.count; i++)
-            list.end[i + 1] =
-                first + i < parameters->tensors ? parameters->tensor_end[first + i] : parameters->count;
-        list.rest = rest && first + list.count == tensors;
+            list.end[i + 1] = tensor_end(parameters, first + i);
+        list.rest = first + list.count == tensors;
         if (optimizer == DEVICE_LAMB)
             launch<true>(cuda, lanes, all, state, list);
         else
