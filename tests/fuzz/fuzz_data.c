@@ -24,9 +24,12 @@ static const char *const seeds[] = {
     "2\n+3\t-\n4\tNA\n5\tinf\n",
     "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03K\xd4I\xe2\x02\x00",
 };
-static const char *const pieces[] = {
-    ",", ";",     "\t",  " ",    "\n",       "\r\n",         "\r", "\"", "\"\"",    "?",     "NA",   "nan",
-    "-", "1e999", "0x1", "\xff", "\xc2\xa0", "\xe2\x88\x92", "00", "1",  "-9.5e-3", "label", ",,,,", "\n\n"};
+static const char *const pieces[] = {"'",     "$",       "%",     "1,234",    "1.234",        "# ",
+                                     "Total", "sep=;\n", "\xe9",  "-999",     "\xe2\x82\xac", ",",
+                                     ";",     "\t",      " ",     "\n",       "\r\n",         "\r",
+                                     "\"",    "\"\"",    "?",     "NA",       "nan",          "-",
+                                     "1e999", "0x1",     "\xff",  "\xc2\xa0", "\xe2\x88\x92", "00",
+                                     "1",     "-9.5e-3", "label", ",,,,",     "\n\n"};
 static const char *const options[] = {
     "{\"target\":-1}",
     "{\"target\":\"label\"}",
@@ -34,6 +37,9 @@ static const char *const options[] = {
     "{\"target\":1,\"header\":\"false\",\"task\":\"classification\"}",
     "{\"target\":-1,\"task\":\"regression\",\"test\":0,\"validation\":0.4}",
     "{\"target\":-2,\"delimiter\":\"blanks\",\"missing\":\"1\"}",
+    "{\"target\":-1,\"preprocess\":\"quantile\",\"max_categories\":2}",
+    "{\"target\":-1,\"preprocess\":\"robust\",\"missing\":[-1,\"x\"],\"max_categories\":3}",
+    "{\"target\":-1,\"preprocess\":\"none\"}",
 };
 
 struct draws {
@@ -84,7 +90,7 @@ static size_t mutate(struct draws *draws, char *bytes, size_t size)
 /* What every dataset promises its users. */
 static const char *fault_of(const struct dataset *dataset)
 {
-    if (dataset->features < 1 || dataset->rows[SPLIT_TRAIN] < 2)
+    if (dataset->features + dataset->categories < 1 || dataset->rows[SPLIT_TRAIN] < 2)
         return "too small";
     if ((dataset->task == TASK_CLASSIFICATION) != (dataset->classes >= 2))
         return "task and classes disagree";
@@ -92,6 +98,10 @@ static const char *fault_of(const struct dataset *dataset)
         for (int64_t i = 0; i < dataset->rows[split] * dataset->features; i++)
             if (!isfinite(dataset->x[split][i]))
                 return "x is not finite";
+        for (int64_t i = 0; i < dataset->rows[split] * dataset->categories; i++)
+            if (dataset->category[split][i] < 0 ||
+                dataset->category[split][i] >= dataset->cardinality[i % dataset->categories])
+                return "a category is out of range";
         for (int64_t i = 0; i < dataset->rows[split]; i++) {
             if (dataset->classes &&
                 (dataset->label[split][i] < 0 || dataset->label[split][i] >= dataset->classes))

@@ -149,7 +149,7 @@ static bool is_one_of(const char *text, size_t size, const char *const *words)
 static bool is_marker(const char *text, size_t size, const struct cell_rules *rules)
 {
     for (int i = 0; i < rules->marker_count; i++)
-        if (!strncmp(rules->markers[i].text, text, size) && !rules->markers[i].text[size])
+        if (strlen(rules->markers[i].text) == size && !memcmp(rules->markers[i].text, text, size))
             return true;
     return false;
 }

@@ -429,6 +429,22 @@ static void the_number_of_one_hot_texts_is_a_setting(void **state)
     }
 }
 
+/* There need be no numbers at all. */
+static void embedded_columns_alone_are_enough(void **state)
+{
+    (void)state;
+    static char text[8000];
+    int size = snprintf(text, sizeof text, "word,y\n");
+    for (int i = 0; i < 400; i++)
+        size += snprintf(text + size, sizeof text - (size_t)size, "w%d,%s\n", i % 50, i % 2 ? "a" : "b");
+    write_bytes(text, (size_t)size);
+    struct dataset dataset = load_options("\"y\"", "");
+    assert_int_equal(dataset.features, 0);
+    assert_int_equal(dataset.categories, 1);
+    assert_int_equal(dataset.cardinality[0], 51);
+    dataset_release(&dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +458,7 @@ int main(void)
         cmocka_unit_test(numbers_follow_frequency_in_training),
         cmocka_unit_test(statistics_come_from_training_alone),
         cmocka_unit_test(gaps_outside_training_only_are_filled_in),
+        cmocka_unit_test(embedded_columns_alone_are_enough),
         cmocka_unit_test(the_number_of_one_hot_texts_is_a_setting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
