@@ -31,6 +31,8 @@ typedef enum cudaError {
     cudaErrorUnsupportedLimit = 215,
     cudaErrorDeviceAlreadyInUse = 216,
     cudaErrorPeerAccessUnsupported = 217,
+    cudaErrorNvlinkUncorrectable = 220,
+    cudaErrorContained = 226,
     cudaErrorOperatingSystem = 304,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorIllegalState = 401,
@@ -50,10 +52,12 @@ typedef enum cudaError {
     cudaErrorInvalidAddressSpace = 717,
     cudaErrorInvalidPc = 718,
     cudaErrorLaunchFailure = 719,
+    cudaErrorTensorMemoryLeak = 721,
     cudaErrorNotPermitted = 800,
     cudaErrorNotSupported = 801,
     cudaErrorSystemNotReady = 802,
     cudaErrorSystemDriverMismatch = 803,
+    cudaErrorMpsClientTerminated = 810,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureMerge = 902,
@@ -65,8 +69,8 @@ typedef enum cudaError {
     cudaErrorStreamCaptureWrongThread = 908,
     cudaErrorTimeout = 909,
     cudaErrorGraphExecUpdateFailure = 910,
-    cudaErrorUnknown = 999,
-    cudaErrorApiFailureBase = 10000
+    cudaErrorExternalDevice = 911,
+    cudaErrorUnknown = 999
 } cudaError_t;
 
 typedef struct CUstream_st *cudaStream_t;

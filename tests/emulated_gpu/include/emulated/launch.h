@@ -21,6 +21,7 @@ namespace emulated
 {
 struct launch_shape {
     const char *kernel; /* name; a literal */
+    const void *function;
     dim3 grid, block;
     size_t shared_bytes;
     char *static_shared, *static_shared_end;
@@ -33,7 +34,13 @@ template <class... Parameters, class... Arguments>
 void launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
             void (*kernel)(Parameters...), Arguments &&...arguments)
 {
-    launch_shape shape = {name, grid, block, shared_bytes, __start_emulated_shared, __stop_emulated_shared};
+    launch_shape shape = {name,
+                          (const void *)kernel,
+                          grid,
+                          block,
+                          shared_bytes,
+                          __start_emulated_shared,
+                          __stop_emulated_shared};
     std::tuple<std::decay_t<Parameters>...> copied(static_cast<Parameters>(arguments)...);
     launch_call(shape, stream, [kernel, copied] { std::apply(kernel, copied); });
 }

@@ -1,0 +1,68 @@
+#include "fault_signal.h"
+
+#include <csignal>
+#include <cstdlib>
+
+#include "sanitizers.h"
+
+namespace emulated
+{
+static const int watched_signals[] = {SIGSEGV, SIGBUS, SIGFPE};
+static struct sigaction before[3];
+static thread_local bool watching;
+static const void *touched;
+
+static void on_fault(int signal, siginfo_t *info, void *)
+{
+    if (watching) {
+        touched = signal == SIGFPE ? nullptr : info->si_addr;
+        kernel_fault(); /* abandons this stack */
+    }
+    /* Not the kernel's: as if nobody watched. The instruction runs again. */
+    for (int i = 0; i < 3; i++)
+        sigaction(watched_signals[i], &before[i], nullptr);
+}
+
+/* A handler needs a stack of its own where a kernel has run out of its. */
+static void signal_stack_prepare()
+{
+    static thread_local bool prepared;
+    if (prepared)
+        return;
+    prepared = true;
+    stack_t stack = {}, old;
+    if (sigaltstack(nullptr, &old) == 0 && !(old.ss_flags & SS_DISABLE))
+        return;
+    constexpr size_t BYTES = 64 << 10;
+    stack.ss_sp = malloc(BYTES);
+    stack.ss_size = BYTES;
+    sigaltstack(&stack, nullptr);
+}
+
+void fault_watch_begin()
+{
+#if !EMULATED_ASAN && !EMULATED_TSAN
+    signal_stack_prepare();
+    struct sigaction action = {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    for (int i = 0; i < 3; i++)
+        sigaction(watched_signals[i], &action, &before[i]);
+    watching = true;
+#endif
+}
+
+void fault_watch_end()
+{
+#if !EMULATED_ASAN && !EMULATED_TSAN
+    watching = false;
+    for (int i = 0; i < 3; i++)
+        sigaction(watched_signals[i], &before[i], nullptr);
+#endif
+}
+
+const void *fault_address()
+{
+    return touched;
+}
+} // namespace emulated
