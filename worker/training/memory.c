@@ -3,77 +3,160 @@
 
 int moment_count(const struct training_settings *settings)
 {
-    if (settings->optimizer == OPTIMIZER_ADAM || settings->optimizer == OPTIMIZER_ADAMW ||
-        settings->optimizer == OPTIMIZER_LAMB)
+    if (settings->optimizer != OPTIMIZER_SGD && settings->optimizer != OPTIMIZER_LARS)
         return 2;
     return settings->momentum != 0 ? 1 : 0;
 }
 
-/* The next `count` elements of `size` bytes, aligned. */
-static void *take(struct memory *memory, int64_t count, size_t size)
+const char *precision_name(enum device_precision precision)
 {
-    uintptr_t at = (uintptr_t)memory->block + memory->size;
+    static const char *const names[] = {
+        [DEVICE_FP32] = "fp32", [DEVICE_TF32] = "tf32", [DEVICE_BF16] = "bf16", [DEVICE_FP16] = "fp16"};
+
+    return names[precision];
+}
+
+/* A place in the block, on the way through it. */
+struct cursor {
+    uintptr_t block;
+    size_t size;  /* of what has been taken */
+    size_t exact; /* the same without alignment */
+};
+
+/* The next `count` elements of `size` bytes, aligned. */
+static void *take(struct cursor *cursor, int64_t count, size_t size)
+{
+    uintptr_t at = cursor->block + cursor->size;
     size_t bytes = (size_t)count * size;
 
-    memory->size += (bytes + DEVICE_ALIGNMENT - 1) / DEVICE_ALIGNMENT * DEVICE_ALIGNMENT;
+    cursor->size += (bytes + DEVICE_ALIGNMENT - 1) / DEVICE_ALIGNMENT * DEVICE_ALIGNMENT;
+    cursor->exact += bytes;
     return (void *)at;
 }
 
-static void take_activations(struct memory *memory, const struct model *model, int64_t rows)
+/* What a norm saves of `rows` rows. */
+static int64_t saved_count(const struct memory_shape *shape, const struct node *node, int64_t rows)
 {
-    struct activations *activations = &memory->activations;
-    int64_t widest = 0;
+    if (shape->model->norm == NORM_LAYER)
+        return 2 * rows;
+    return 2 * node->width * ((rows + shape->norm_batch - 1) / shape->norm_batch);
+}
 
-    activations->input = take(memory, rows * model->layers[0].inputs, sizeof(real));
+static size_t value_size(const struct memory_shape *shape, const struct node *node)
+{
+    return node->wide ? sizeof(real) : device_stored_size(shape->precision);
+}
+
+/* All that a training pass over `rows` rows keeps. */
+static void take_training(struct cursor *cursor, struct memory *memory, const struct memory_shape *shape,
+                          int64_t rows)
+{
+    const struct model *model = shape->model;
+    struct activations *a = &memory->training;
+    size_t stored = device_stored_size(shape->precision);
+
     for (int i = 0; i < model->count; i++) {
-        int64_t width = model->layers[i].outputs;
-        bool hidden = i + 1 < model->count;
-
-        activations->output[i] = take(memory, rows * width, sizeof(real));
-        if (hidden && device_saves_argument(model->activation))
-            activations->before[i] = take(memory, rows * width, sizeof(real));
-        if (hidden && model->dropout)
-            activations->mask[i] = take(memory, rows * width, 1);
-        widest = width > widest ? width : widest;
+        const struct node *node = &model->nodes[i];
+        int64_t count = rows * node->width;
+        a->value[i] = node->in_place ? a->value[node->input] : take(cursor, count, value_size(shape, node));
+        if (model_keeps(node))
+            a->kept[i] = take(cursor, count, stored);
+        if (node->dropout)
+            a->mask[i] = take(cursor, count, 1);
+        if (node->kind == NODE_NORM)
+            a->saved[i] = take(cursor, saved_count(shape, node, rows), sizeof(real));
     }
-    for (int i = 0; i < 2; i++)
-        activations->gradient[i] = take(memory, rows * widest, sizeof(real));
-}
-
-static void lay_out(struct memory *memory, void *block, const struct model *model,
-                    const struct training_settings *settings, enum task task, int64_t batch_rows,
-                    int64_t training_rows, int64_t steps)
-{
-    *memory = (struct memory){.block = block};
-    memory->parameters = take(memory, model->parameters, sizeof(real));
-    memory->gradients = take(memory, model->parameters, sizeof(real));
-    for (int i = 0; i < moment_count(settings); i++)
-        memory->moments[i] = take(memory, model->parameters, sizeof(real));
-    if (settings->objective_best)
-        memory->best = take(memory, model->parameters, sizeof(real));
-    take_activations(memory, model, batch_rows);
-    if (task == TASK_CLASSIFICATION)
-        memory->label = take(memory, batch_rows, sizeof(int32_t));
+    for (int i = 0; i < MODEL_SLOTS; i++)
+        if (model->gradient_width[i] > 0)
+            a->gradient[i] = take(cursor, rows * model->gradient_width[i], stored);
+    if (model->categories > 0)
+        a->category = take(cursor, rows * model->categories, sizeof(int32_t));
+    if (shape->labels)
+        memory->label = take(cursor, rows, sizeof(int32_t));
     else
-        memory->target = take(memory, batch_rows, sizeof(real));
-    memory->order = take(memory, training_rows, sizeof(int32_t));
-    memory->rates = take(memory, steps, sizeof(double));
-    memory->state = take(memory, 1, sizeof(struct lane_state));
+        memory->target = take(cursor, rows, sizeof(real));
 }
 
-int memory_init(struct memory *memory, const struct model *model, const struct training_settings *settings,
-                enum task task, int64_t batch_rows, int64_t training_rows, int64_t steps,
-                struct device *device, struct error *err)
+/* An evaluation pass keeps a value until its last reader. */
+static void take_evaluation(struct cursor *cursor, struct memory *memory, const struct memory_shape *shape)
 {
+    const struct model *model = shape->model;
+    struct activations *a = &memory->evaluation;
+    int64_t rows = shape->evaluation_rows;
+    size_t sizes[MODEL_SLOTS] = {0}; /* of a row */
+    void *slots[MODEL_SLOTS], *saved = NULL;
+
+    for (int i = 0; i < model->count; i++) {
+        const struct node *node = &model->nodes[i];
+        size_t size = (size_t)node->width * value_size(shape, node);
+        if (size > sizes[node->evaluation])
+            sizes[node->evaluation] = size;
+    }
+    for (int i = 0; i < MODEL_SLOTS; i++)
+        slots[i] = take(cursor, rows, sizes[i]);
+    if (model->norm == NORM_LAYER)
+        saved = take(cursor, 2 * rows, sizeof(real));
+    for (int i = 0; i < model->count; i++) {
+        a->value[i] = slots[model->nodes[i].evaluation];
+        a->saved[i] = saved;
+    }
+    if (model->categories > 0)
+        a->category = take(cursor, rows * model->categories, sizeof(int32_t));
+}
+
+static void lay_out(struct memory *memory, void *block, const struct memory_shape *shape)
+{
+    const struct model *model = shape->model;
+    struct cursor cursor = {.block = (uintptr_t)block}, training, evaluation;
+
+    *memory = (struct memory){.block = block};
+    memory->state = take(&cursor, 1, sizeof(struct lane_state));
+    memory->rates = take(&cursor, shape->steps, sizeof(double));
+    memory->order = take(&cursor, shape->training_rows, sizeof(int32_t));
+    memory->blocks.parameters = take(&cursor, model->values, sizeof(real));
+    memory->blocks.gradients = take(&cursor, model->parameters, sizeof(real));
+    if (device_stored_size(shape->precision) != sizeof(real))
+        memory->blocks.stored = take(&cursor, model->parameters, device_stored_size(shape->precision));
+    for (int i = 0; i < moment_count(shape->settings); i++)
+        memory->moments[i] = take(&cursor, model->parameters, sizeof(real));
+    if (shape->settings->objective_best)
+        memory->best = take(&cursor, model->values, sizeof(real));
+    training = evaluation = cursor;
+    take_training(&training, memory, shape, shape->micro_rows);
+    take_evaluation(&evaluation, memory, shape);
+    memory->size = training.size > evaluation.size ? training.size : evaluation.size;
+}
+
+size_t memory_size(const struct memory_shape *shape)
+{
+    struct memory memory;
+
+    lay_out(&memory, NULL, shape);
+    return memory.size;
+}
+
+/* A batch norm saves by the group: of a whole group, an even share for each row. */
+size_t memory_row_size(const struct memory_shape *shape)
+{
+    struct cursor cursor = {0};
+    struct memory memory = {0};
+    int64_t rows = shape->norm_batch > 1 ? shape->norm_batch : 1;
+
+    take_training(&cursor, &memory, shape, rows);
+    return (cursor.exact + (size_t)rows - 1) / (size_t)rows;
+}
+
+int memory_init(struct memory *memory, const struct memory_shape *shape, struct device *device,
+                struct error *err)
+{
+    size_t size = memory_size(shape);
     void *block;
 
-    lay_out(memory, NULL, model, settings, task, batch_rows, training_rows, steps);
-    size_t size = memory->size;
     *memory = (struct memory){0};
     if (device->operations->allocate(device, &block, size, err) != 0)
         return error_prefix(err, "trial of %lld parameters, batches of %lld rows",
-                            (long long)model->parameters, (long long)batch_rows);
-    lay_out(memory, block, model, settings, task, batch_rows, training_rows, steps);
+                            (long long)shape->model->parameters, (long long)shape->micro_rows);
+    lay_out(memory, block, shape);
     return 0;
 }
 

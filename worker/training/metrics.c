@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-int metrics_init(struct metrics *metrics, int64_t classes, int64_t rows, double target_sd, struct error *err)
+int metrics_init(struct metrics *metrics, int64_t classes, int64_t rows, double target_sd, double huber_delta,
+                 struct error *err)
 {
     memset(metrics, 0, sizeof *metrics);
     metrics->classes = classes;
     metrics->target_sd = target_sd;
+    metrics->huber_delta = huber_delta;
     if (classes > 0) {
         metrics->correct = calloc((size_t)classes * 3, sizeof *metrics->correct);
         if (!metrics->correct)
@@ -70,6 +72,22 @@ static double cross_entropy(const float *logit, int64_t n, float top, int32_t la
     return log(sum) - ((double)logit[label] - top);
 }
 
+/* A row whose class was guessed (-1: none); score: any number that grows with the chance of class 1. */
+static void add_guess(struct metrics *metrics, int64_t row, int64_t guess, int32_t label, float score)
+{
+    int64_t at = metrics->rows + row;
+
+    metrics->present[label]++;
+    if (guess >= 0)
+        metrics->predicted[guess]++;
+    if (guess == label)
+        metrics->correct[guess]++;
+    if (at < metrics->capacity) {
+        metrics->score[at] = score;
+        metrics->positive[at] = label == 1;
+    }
+}
+
 void metrics_add_logits(struct metrics *metrics, const float *logits, const int32_t *label, int64_t rows)
 {
     int64_t classes = metrics->classes;
@@ -77,20 +95,30 @@ void metrics_add_logits(struct metrics *metrics, const float *logits, const int3
         const float *logit = logits + row * classes;
         int64_t guess = largest(logit, classes);
         metrics->loss_sum += guess < 0 ? NAN : cross_entropy(logit, classes, logit[guess], label[row]);
-        metrics->present[label[row]]++;
-        if (guess >= 0)
-            metrics->predicted[guess]++;
-        if (guess == label[row])
-            metrics->correct[guess]++;
-        int64_t at = metrics->rows + row;
-        if (at < metrics->capacity) {
-            /* The difference is monotone in the probability of class 1, and does not saturate as that does.
-             */
-            metrics->score[at] = logit[1] - logit[0];
-            metrics->positive[at] = label[row] == 1;
-        }
+        /* The difference is monotone in the probability of class 1, and does not saturate as that does. */
+        add_guess(metrics, row, guess, label[row], logit[1] - logit[0]);
     }
     metrics->rows += rows;
+}
+
+void metrics_add_scores(struct metrics *metrics, const float *logit, const int32_t *label, int64_t rows)
+{
+    for (int64_t row = 0; row < rows; row++) {
+        double z = logit[row], towards = label[row] == 1 ? z : -z;
+        /* log(1 + exp(-towards)), in the form that does not overflow */
+        metrics->loss_sum += fmax(-towards, 0) + log1p(exp(-fabs(z))) + (isnan(z) ? NAN : 0);
+        add_guess(metrics, row, isnan(z) ? -1 : z > 0, label[row], logit[row]);
+    }
+    metrics->rows += rows;
+}
+
+/* Of one standardised error. */
+static double error_loss(double miss, double huber_delta)
+{
+    double size = fabs(miss);
+    if (huber_delta <= 0)
+        return miss * miss;
+    return size <= huber_delta ? miss * miss / 2 : huber_delta * (size - huber_delta / 2);
 }
 
 void metrics_add_values(struct metrics *metrics, const float *prediction, const float *target, int64_t rows)
@@ -98,7 +126,7 @@ void metrics_add_values(struct metrics *metrics, const float *prediction, const 
     double sd = metrics->target_sd;
     for (int64_t row = 0; row < rows; row++) {
         double miss = (double)prediction[row] - target[row];
-        metrics->loss_sum += miss * miss;
+        metrics->loss_sum += error_loss(miss, metrics->huber_delta);
         metrics->square_sum += miss * sd * (miss * sd);
         metrics->absolute_sum += fabs(miss * sd);
         double delta = target[row] * sd - metrics->target_mean;

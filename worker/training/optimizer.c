@@ -7,8 +7,10 @@ static const enum device_optimizer device_optimizers[] = {
 };
 
 struct lane_state optimizer_start(const struct training_settings *settings, const struct derived *derived,
-                                  uint64_t key)
+                                  enum device_precision precision, uint64_t key)
 {
+    bool scaled = precision == DEVICE_FP16;
+
     return (struct lane_state){
         .key = key,
         .dropout = settings->dropout,
@@ -21,8 +23,9 @@ struct lane_state optimizer_start(const struct training_settings *settings, cons
         .epsilon = derived->epsilon,
         .clip_norm = settings->clip_norm,
         .nesterov = settings->nesterov,
+        .scaled = scaled,
         .gradient_factor = 1,
-        .loss_scale = 1,
+        .loss_scale = scaled ? LOSS_SCALE_INITIAL : 1,
         .finite = 1,
     };
 }
@@ -31,13 +34,19 @@ void optimizer_update(const struct training_settings *settings, const struct mod
                       const struct memory *memory, struct device *device, struct lanes lanes)
 {
     struct device_parameters parameters = {
-        .weight = memory->parameters,
-        .gradient = memory->gradients,
+        .weight = memory->blocks.parameters,
+        .gradient = memory->blocks.gradients,
         .moment = {memory->moments[0], memory->moments[1]},
+        .stored = memory->blocks.stored,
         .count = model->parameters,
         .decayed = model->weights,
+        .tensor_end = model->tensor_end,
+        .tensors = model->tensors,
     };
 
+    if (settings->clip_norm > 0 || lanes.precision == DEVICE_FP16)
+        device->operations->measure_gradient(device, lanes, memory->blocks.gradients, model->parameters,
+                                             memory->state);
     device->operations->update(device, lanes, device_optimizers[settings->optimizer], &parameters,
                                memory->state);
 }

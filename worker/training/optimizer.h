@@ -7,9 +7,10 @@
 
 /* The state of a trial that has done nothing yet. key: of dropout, the trial's seed. */
 struct lane_state optimizer_start(const struct training_settings *settings, const struct derived *derived,
-                                  uint64_t key);
+                                  enum device_precision precision, uint64_t key);
 
-/* The update that ends a step, with the gradients in memory and the numbers in its state. */
+/* The update that ends a step, with the gradients in memory and the numbers in its state. The gradient is
+ * measured first where something needs that: clipping, or fp16's loss scale. */
 void optimizer_update(const struct training_settings *settings, const struct model *model,
                       const struct memory *memory, struct device *device, struct lanes lanes);
 

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 
+#include <math.h>
 #include <string.h>
 
 uint32_t random_stream(enum random_purpose purpose, int layer)
@@ -27,6 +28,21 @@ void random_uniform(uint64_t seed, int layer, int64_t first, double *values, int
         if (i == 0 || element % 4 == 0)
             block = philox4x32(seed, (uint32_t)(element / 4), 0, 0, random_stream(RANDOM_INITIAL, layer));
         values[i] = bound * (2 * ((double)block.word[element % 4] + 0.5) * 0x1p-32 - 1);
+    }
+}
+
+void random_normal(uint64_t seed, int embedding, double *values, int64_t count)
+{
+    const double turn = 6.28318530717958647692;
+
+    for (int64_t i = 0; i < count; i += 2) {
+        struct philox block =
+            philox4x32(seed, (uint32_t)(i / 2), 0, 0, random_stream(RANDOM_EMBEDDING, embedding));
+        double radius = sqrt(-2 * log(((double)block.word[0] + 0.5) * 0x1p-32));
+        double angle = turn * ((double)block.word[1] * 0x1p-32);
+        values[i] = radius * cos(angle);
+        if (i + 1 < count)
+            values[i + 1] = radius * sin(angle);
     }
 }
 

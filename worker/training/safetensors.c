@@ -258,9 +258,21 @@ const char *safetensors_metadata(const struct safetensors *file, const char *key
     return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));
 }
 
-bool safetensors_has(const struct safetensors *file, const char *name)
+const char *safetensors_other(const struct safetensors *file, const struct tensor *tensors, int count,
+                              const char *ignored)
 {
-    return json_object_get(file->header, name) != NULL;
+    const char *name;
+    json_t *entry;
+
+    json_object_foreach(file->header, name, entry)
+    {
+        bool known = strcmp(name, METADATA) == 0 || (ignored && strncmp(name, ignored, strlen(ignored)) == 0);
+        for (int i = 0; i < count && !known; i++)
+            known = strcmp(name, tensors[i].name) == 0;
+        if (!known)
+            return name;
+    }
+    return NULL;
 }
 
 int safetensors_read(const struct safetensors *file, const char *name, int dimensions, const int64_t *shape,

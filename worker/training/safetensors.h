@@ -36,7 +36,10 @@ int safetensors_open(struct safetensors *file, const char *path, struct error *e
 void safetensors_close(struct safetensors *file);
 /* The metadata of that key (borrowed), or NULL. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
-bool safetensors_has(const struct safetensors *file, const char *name);
+/* The name of a tensor that is none of those and does not begin with `ignored` (may be NULL); NULL: none.
+ * Borrowed. */
+const char *safetensors_other(const struct safetensors *file, const struct tensor *tensors, int count,
+                              const char *ignored);
 /* Copies the tensor of that name, which must have `shape`, to `to`. */
 int safetensors_read(const struct safetensors *file, const char *name, int dimensions, const int64_t *shape,
                      float *to, struct error *err);

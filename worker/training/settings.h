@@ -79,6 +79,7 @@ struct training_settings {
 /* What the settings come to on N training rows; kept in the trial's record as `derived`. */
 struct derived {
     int64_t batch_size;                /* min(batch_size, N) */
+    int64_t norm_batch;                /* rows of a batch norm's group; 0 without batch norm */
     int64_t micro_batch, accumulation; /* micro x accumulation covers batch_size */
     double kappa, scale;               /* batch/base, f(kappa) */
     double peak_learning_rate;
@@ -92,6 +93,13 @@ int training_settings_read(struct training_settings *settings, const json_t *tra
                            struct error *err);
 void training_derive(const struct training_settings *settings, int64_t training_rows,
                      struct derived *derived);
+/* Cuts the batch into micro batches of at most `rows` rows: whole groups of a batch norm, one at least. */
+void derived_set_micro_batch(struct derived *derived, int64_t rows);
+/* Rows of the micro batch that begins `done` rows into a batch of `count`. With batch norm a single row left
+ * over joins the micro batch before it, as it joins the group before it. */
+int64_t derived_micro_rows(const struct derived *derived, int64_t done, int64_t count);
+/* The most rows a micro batch has, of full batches and of the last one of an epoch. */
+int64_t derived_most_rows(const struct derived *derived, int64_t training_rows);
 /* The `derived` object of records and leaderboards. New reference. */
 json_t *derived_to_json(const struct derived *derived);
 

@@ -3,54 +3,63 @@
 
 #include "worker/training/optimizer.h"
 
-static const struct lanes one_lane = {.count = 1};
+static void gather_input(const struct step_plan *plan, const struct activations *activations,
+                         const struct device_rows *rows, struct device_rows_of of, int64_t count)
+{
+    const struct device_operations *operations = plan->device->operations;
+    const struct model *model = plan->model;
+
+    if (model->features > 0)
+        operations->gather(plan->device, plan->lanes, activations->value[0], model->nodes[0].width, rows->x,
+                           of, count, model->features);
+    if (model->categories > 0)
+        operations->gather_integers(plan->device, plan->lanes, activations->category, rows->category, of,
+                                    count, model->categories);
+}
+
+static void gather_targets(const struct step_plan *plan, struct device_rows_of of, int64_t count)
+{
+    const struct device_operations *operations = plan->device->operations;
+    const struct memory *memory = plan->memory;
+
+    if (memory->label)
+        operations->gather_integers(plan->device, plan->lanes, memory->label, plan->rows.label, of, count, 1);
+    else
+        operations->gather_real(plan->device, plan->lanes, memory->target, plan->rows.y, of, count, 1);
+}
 
 static void micro_loss(const struct step_plan *plan, int64_t rows, double scale)
 {
-    const struct device_operations *operations = plan->device->operations;
     const struct memory *memory = plan->memory;
-    const real *outputs = model_outputs(plan->model, &memory->activations);
-    real *gradient = model_output_gradient(plan->model, &memory->activations);
-    int64_t width = plan->model->layers[plan->model->count - 1].outputs;
+    struct loss_batch batch = {
+        .gradient = model_output_gradient(plan->model, &memory->training),
+        .outputs = model_outputs(plan->model, &memory->training),
+        .label = memory->label,
+        .target = memory->target,
+        .class_weight = plan->class_weight,
+        .rows = rows,
+        .classes = plan->classes,
+    };
 
-    if (memory->label)
-        operations->softmax_cross_entropy(plan->device, one_lane, gradient, outputs, memory->label, NULL,
-                                          rows, width, scale, memory->state);
-    else
-        operations->squared_error(plan->device, one_lane, gradient, outputs, memory->target, rows, scale,
-                                  memory->state);
-}
-
-static void micro_gather(const struct step_plan *plan, struct device_rows_of of, int64_t rows)
-{
-    const struct device_operations *operations = plan->device->operations;
-    const struct memory *memory = plan->memory;
-    int64_t features = plan->model->layers[0].inputs;
-
-    operations->gather(plan->device, one_lane, memory->activations.input, features, plan->rows.x, of, rows,
-                       features);
-    if (memory->label)
-        operations->gather_integers(plan->device, one_lane, memory->label, plan->rows.label, of, rows, 1);
-    else
-        operations->gather_real(plan->device, one_lane, memory->target, plan->rows.y, of, rows, 1);
+    loss_run(plan->loss, plan->device, plan->lanes, &batch, scale, memory->state);
 }
 
 void step_gradient(const struct step_plan *plan, int64_t count)
 {
     const struct memory *memory = plan->memory;
+    int64_t group = plan->derived->norm_batch, rows;
     struct device_rows_of of = {
         .order = memory->order, .state = memory->state, .batch = plan->derived->batch_size};
 
-    for (of.first = 0; of.first < count; of.first += plan->derived->micro_batch) {
-        int64_t left = count - of.first;
-        int64_t rows = left < plan->derived->micro_batch ? left : plan->derived->micro_batch;
-
-        micro_gather(plan, of, rows);
-        model_forward(plan->model, plan->device, one_lane, memory->parameters, &memory->activations, of.first,
-                      rows, memory->state);
+    for (; of.first < count; of.first += rows) {
+        rows = derived_micro_rows(plan->derived, of.first, count);
+        gather_input(plan, &memory->training, &plan->rows, of, rows);
+        gather_targets(plan, of, rows);
+        model_forward(plan->model, plan->device, plan->lanes, &memory->blocks, &memory->training, of.first,
+                      rows, group, memory->state);
         micro_loss(plan, rows, 1 / (double)count);
-        model_backward(plan->model, plan->device, one_lane, memory->parameters, memory->gradients,
-                       &memory->activations, rows, of.first > 0, memory->state);
+        model_backward(plan->model, plan->device, plan->lanes, &memory->blocks, &memory->training, rows,
+                       group, of.first > 0, memory->state);
     }
 }
 
@@ -58,19 +67,17 @@ void step_run(const struct step_plan *plan, int64_t count)
 {
     const struct device_operations *operations = plan->device->operations;
 
-    operations->step_begin(plan->device, one_lane, plan->memory->state, plan->memory->rates);
+    operations->step_begin(plan->device, plan->lanes, plan->memory->state, plan->memory->rates);
     step_gradient(plan, count);
-    optimizer_update(plan->settings, plan->model, plan->memory, plan->device, one_lane);
-    operations->step_end(plan->device, one_lane, plan->memory->state);
+    optimizer_update(plan->settings, plan->model, plan->memory, plan->device, plan->lanes);
+    operations->step_end(plan->device, plan->lanes, plan->memory->state);
 }
 
 void step_evaluate(const struct step_plan *plan, const struct device_rows *rows, int64_t first, int64_t count)
 {
     const struct memory *memory = plan->memory;
-    int64_t features = plan->model->layers[0].inputs;
 
-    plan->device->operations->gather(plan->device, one_lane, memory->activations.input, features,
-                                     rows->x + first * features, (struct device_rows_of){0}, count, features);
-    model_forward(plan->model, plan->device, one_lane, memory->parameters, &memory->activations, 0, count,
+    gather_input(plan, &memory->evaluation, rows, (struct device_rows_of){.first = first}, count);
+    model_forward(plan->model, plan->device, plan->lanes, &memory->blocks, &memory->evaluation, 0, count, 0,
                   NULL);
 }

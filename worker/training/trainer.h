@@ -25,6 +25,7 @@ const struct derived *trainer_derived(const struct trainer *trainer);
 /* What the trial's record says besides its metrics: {"derived": {...}, "precision": "bf16", "memory": {...}},
  * memory as in trainer_plan with what was really done. New reference; NULL without memory. */
 json_t *trainer_details(const struct trainer *trainer);
+#define PLAN_EVALUATION_ROWS 4096 /* that a plan without a device takes to be evaluated at once */
 /* What a trial of these settings would take on a device with `available` bytes (0: unbounded), by the layout
  * code the trainer itself uses: {"parameters", "fixed_bytes", "data_bytes", "bytes_per_row", "micro_batch",
  * "accumulation", "bytes", "available", "fits"}. `precision` must not be auto in settings. New reference;

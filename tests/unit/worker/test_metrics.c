@@ -13,7 +13,7 @@ static struct metrics make(int64_t classes, int64_t rows, double sd)
 {
     struct metrics metrics;
     struct error err;
-    assert_int_equal(metrics_init(&metrics, classes, rows, sd, &err), 0);
+    assert_int_equal(metrics_init(&metrics, classes, rows, sd, 0, &err), 0);
     return metrics;
 }
 

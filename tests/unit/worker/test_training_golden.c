@@ -80,11 +80,12 @@ static struct training_settings golden_settings(const json_t *golden, int64_t mi
  */
 static real *place(const struct training_bed *bed, size_t tensor, int64_t i)
 {
-    const struct model_layer *layer = &bed->model.layers[tensor / 2];
+    const struct parameter *parameter = &bed->model.list[tensor];
+    real *values = bed->memory.blocks.parameters + parameter->at;
 
-    if (tensor % 2 == 1)
-        return bed->memory.parameters + layer->bias + i;
-    return bed->memory.parameters + layer->weight + i % layer->inputs * layer->outputs + i / layer->inputs;
+    if (parameter->kind == PARAMETER_WEIGHT)
+        return values + i % parameter->rows * parameter->columns + i / parameter->rows;
+    return values + i;
 }
 
 static double tensor_value(const json_t *tensors, size_t tensor, size_t i)
@@ -142,8 +143,15 @@ static void check(const char *name, int64_t micro_batch)
         y[i] = (float)json_number_value(json_array_get(ys, i));
         label[i] = (int32_t)json_integer_value(json_array_get(ys, i));
     }
-    bed_init(&bed, &settings, rows, features, outputs, x, outputs ? label : NULL, outputs ? NULL : y, 1);
-    assert_int_equal(json_array_size(initial), 2 * bed.model.count);
+    bed_init(&bed, &settings,
+             &(struct bed_rows){.rows = rows,
+                                .features = features,
+                                .classes = outputs,
+                                .x = x,
+                                .label = outputs ? label : NULL,
+                                .y = outputs ? NULL : y},
+             1);
+    assert_int_equal(json_array_size(initial), bed.model.parameter_count);
     for (size_t t = 0; t < json_array_size(initial); t++)
         for (size_t i = 0; i < json_array_size(json_array_get(initial, t)); i++)
             *place(&bed, t, (int64_t)i) = (real)tensor_value(initial, t, i);

@@ -46,7 +46,7 @@ static void check(const struct gradient_case *c)
     struct training_bed bed;
     float x[ROWS * FEATURES], y[ROWS];
     int32_t label[ROWS];
-    real gradient[200];
+    real gradient[1000];
 
     settings.model = c->model;
     settings.hidden_count = 2;
@@ -61,14 +61,20 @@ static void check(const struct gradient_case *c)
         y[i] = random_value(SEED + 1, i);
         label[i] = (int32_t)(i % CLASSES);
     }
-    bed_init(&bed, &settings, ROWS, FEATURES, c->classes, x, c->classes ? label : NULL, c->classes ? NULL : y,
+    bed_init(&bed, &settings,
+             &(struct bed_rows){.rows = ROWS,
+                                .features = FEATURES,
+                                .classes = c->classes,
+                                .x = x,
+                                .label = c->classes ? label : NULL,
+                                .y = c->classes ? NULL : y},
              SEED);
-    assert_true(bed.model.parameters <= 200);
+    assert_true(bed.model.parameters <= 1000);
     bed_gradient(&bed, 0, ROWS, 5);
     for (int64_t i = 0; i < bed.model.parameters; i++)
-        gradient[i] = bed.memory.gradients[i];
+        gradient[i] = bed.memory.blocks.gradients[i];
     for (int64_t i = 0; i < bed.model.parameters; i++) {
-        real *weight = &bed.memory.parameters[i], kept = *weight;
+        real *weight = &bed.memory.blocks.parameters[i], kept = *weight;
         *weight = kept + H;
         double above = bed_gradient(&bed, 0, ROWS, 5);
         *weight = kept - H;

@@ -24,22 +24,33 @@ struct training_settings plain_settings(int64_t rows)
     };
 }
 
-void bed_init(struct training_bed *bed, const struct training_settings *settings, int64_t rows,
-              int64_t features, int64_t classes, float *x, int32_t *label, float *y, uint64_t seed)
+void bed_init(struct training_bed *bed, const struct training_settings *settings, const struct bed_rows *rows,
+              uint64_t seed)
 {
-    enum task task = classes > 0 ? TASK_CLASSIFICATION : TASK_REGRESSION;
+    const struct model_input input = {rows->features, rows->categories, rows->cardinality};
     struct error err = {0};
+    enum loss_kind loss;
 
-    *bed = (struct training_bed){.settings = *settings, .x = x, .label = label, .y = y};
+    *bed = (struct training_bed){.settings = *settings};
     bed->device = device_create("cpu:0", &err);
     assert_non_null(bed->device);
-    training_derive(settings, rows, &bed->derived);
-    model_init(&bed->model, settings, features, classes > 0 ? classes : 1);
-    assert_int_equal(memory_init(&bed->memory, &bed->model, settings, task, rows, rows,
-                                 bed->derived.steps_per_epoch, bed->device, &err),
-                     0);
-    assert_int_equal(model_draw(&bed->model, settings->init, seed, bed->memory.parameters, &err), 0);
-    for (int64_t i = 0; i < rows; i++)
+    training_derive(settings, rows->rows, &bed->derived);
+    assert_int_equal(loss_resolve(settings->loss, rows->classes, &loss, &err), 0);
+    assert_int_equal(model_init(&bed->model, settings, &input, loss_outputs(loss, rows->classes), &err), 0);
+    bed->shape = (struct memory_shape){
+        .model = &bed->model,
+        .settings = &bed->settings,
+        .precision = DEVICE_FP32,
+        .labels = rows->classes > 0,
+        .training_rows = rows->rows,
+        .steps = bed->derived.steps_per_epoch,
+        .micro_rows = derived_most_rows(&bed->derived, rows->rows),
+        .norm_batch = bed->derived.norm_batch,
+        .evaluation_rows = rows->rows,
+    };
+    assert_int_equal(memory_init(&bed->memory, &bed->shape, bed->device, &err), 0);
+    assert_int_equal(model_draw(&bed->model, settings->init, seed, bed->memory.blocks.parameters, &err), 0);
+    for (int64_t i = 0; i < rows->rows; i++)
         bed->memory.order[i] = (int32_t)i;
     bed->plan = (struct step_plan){
         .settings = &bed->settings,
@@ -47,15 +58,28 @@ void bed_init(struct training_bed *bed, const struct training_settings *settings
         .model = &bed->model,
         .memory = &bed->memory,
         .device = bed->device,
-        .rows = {x, label, y},
+        .lanes = {.count = 1, .precision = DEVICE_FP32},
+        .loss = loss,
+        .classes = rows->classes,
+        .rows = {rows->x, rows->category, rows->label, rows->y},
     };
-    *bed->memory.state = optimizer_start(settings, &bed->derived, seed);
+    if (settings->class_weight == CLASS_WEIGHT_BALANCED) {
+        int64_t class_rows[64] = {0};
+        for (int64_t i = 0; i < rows->rows; i++)
+            class_rows[rows->label[i]]++;
+        bed->class_weight = calloc((size_t)rows->classes, sizeof(real));
+        loss_class_weights(class_rows, rows->classes, bed->class_weight);
+        bed->plan.class_weight = bed->class_weight;
+    }
+    *bed->memory.state = optimizer_start(settings, &bed->derived, DEVICE_FP32, seed);
 }
 
 void bed_release(struct training_bed *bed)
 {
     memory_release(&bed->memory, bed->device);
+    model_release(&bed->model);
     device_destroy(bed->device);
+    free(bed->class_weight);
 }
 
 double bed_gradient(struct training_bed *bed, int64_t batch, int64_t count, int64_t step)

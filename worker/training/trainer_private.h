@@ -1,0 +1,45 @@
+/* What the files of the trainer share. */
+#ifndef RUNG_WORKER_TRAINING_TRAINER_PRIVATE_H
+#define RUNG_WORKER_TRAINING_TRAINER_PRIVATE_H
+
+#include "worker/training/checkpoint.h"
+#include "worker/training/metrics.h"
+#include "worker/training/plan.h"
+#include "worker/training/step.h"
+#include "worker/training/trainer.h"
+
+/* Shapes of a step: a full batch, and the short last one of an epoch. */
+enum { STEP_FULL, STEP_SHORT, STEP_SHAPES };
+
+struct trainer {
+    struct training_settings settings;
+    struct plan plan;
+    struct memory memory;
+    struct lanes lanes;
+    struct step_plan step;
+    struct progress progress; /* its state: as the device's was after the last epoch */
+    struct metrics metrics;
+    const struct dataset *dataset; /* borrowed, like the device */
+    struct device *device;
+    struct device_rows rows[SPLIT_COUNT];
+    const real *class_weight; /* on the device */
+    uint64_t seed;
+    char *loaded_from; /* another numerics class that a checkpoint was made in; or NULL */
+    bool warm[STEP_SHAPES];
+    struct device_recording *recordings[STEP_SHAPES];
+    /* on the host */
+    int32_t *order;      /* (training rows) */
+    uint64_t *scratch;   /* (2 * training rows) */
+    double *rates;       /* (steps of an epoch) */
+    float *outputs;      /* (evaluation rows, outputs) */
+    real *class_weights; /* (classes), or NULL */
+};
+
+/* Device memory of a trial: shares the data, plans, allocates. */
+int trainer_allocate(struct trainer *trainer, struct error *err);
+void trainer_release(struct trainer *trainer);
+/* After weights came by other ways than an update. */
+void trainer_store(struct trainer *trainer);
+struct checkpoint_subject trainer_subject(const struct trainer *trainer);
+
+#endif
