@@ -12,15 +12,15 @@ const char *const preprocess_names[] = {"standard", "quantile", "robust", "none"
 
 double normal_quantile(double p)
 {
-    /* Abramowitz & Stegun 26.2.23 is good to 4.5e-4; each step of Halley's method cubes that error. */
+    /* Abramowitz & Stegun 26.2.23 is good to 4.5e-4; one step of Halley's method, which cubes errors, makes
+     * that 6e-11: far below a float32's rounding. */
     double tail = p < 0.5 ? p : 1 - p;
     double t = sqrt(-2 * log(tail));
     double x =
         t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-    for (int step = 0; step < 2; step++) { /* of the upper tail, where erfc keeps its digits */
-        double miss = (0.5 * erfc(x * M_SQRT1_2) - tail) * sqrt(2 * M_PI) * exp(0.5 * x * x);
-        x += miss / (1 - 0.5 * x * miss);
-    }
+    /* Of the upper tail, where erfc keeps its digits. */
+    double miss = (0.5 * erfc(x * M_SQRT1_2) - tail) * sqrt(2 * M_PI) * exp(0.5 * x * x);
+    x += miss / (1 - 0.5 * x * miss);
     return p < 0.5 ? -x : x;
 }
 
