@@ -1,86 +1,18 @@
-/* A dataset from a file: bytes, table, target, split, features; see data.h. */
+/* A dataset from its files: tables, roles of columns, target, split, features; see data.h. */
 #include "worker/training/data.h"
 
-#include "base/text.h"
+#include "worker/training/data_division.h"
+#include "worker/training/data_duplicates.h"
 #include "worker/training/data_features.h"
-#include "worker/training/data_file.h"
+#include "worker/training/data_join.h"
+#include "worker/training/data_labels.h"
 #include "worker/training/data_messages.h"
-#include "worker/training/data_split.h"
-#include "worker/training/data_table.h"
-#include "worker/training/data_target.h"
+#include "worker/training/data_options.h"
+#include "worker/training/data_roles.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct options {
-    const char *path;  /* what is read */
-    const char *label; /* what messages call it */
-    const json_t *target;
-    double validation, test;
-    enum header header;
-    char delimiter; /* 0: find out */
-    enum task_request task;
-    struct cell_rules rules; /* released by whoever read the options */
-    struct feature_options features;
-};
-
-/* The index of a string among `words`, 0 when the key is absent; -1 with err for anything else. */
-static int read_word(const json_t *data, const char *key, const char *const *words, struct error *err)
-{
-    const json_t *value = json_object_get(data, key);
-    /* YAML makes a boolean of `header: true`. */
-    const char *text = json_is_true(value)    ? "true"
-                       : json_is_false(value) ? "false"
-                                              : json_string_value(value);
-    if (!value || json_is_null(value))
-        return 0;
-    for (int i = 0; text && words[i]; i++)
-        if (!strcmp(text, words[i]))
-            return i;
-    char *found = json_canonical(value);
-    error_set(err, ERROR_USAGE, "data.%s: found %s, accepted %s, %s, %s, ...", key, found ? found : "?",
-              words[0], words[1], words[2]);
-    free(found);
-    return -1;
-}
-
-static int read_share(const json_t *data, const char *key, double least, double *share, struct error *err)
-{
-    *share = json_get_number(data, key, 0.2);
-    if (*share >= least && *share < 1)
-        return 0;
-    return error_set(err, ERROR_USAGE, "data.%s: found %g, accepted a share %s 0 and below 1", key, *share,
-                     least > 0 ? "above" : "of at least");
-}
-
-static int read_options(const json_t *data, const char *path, struct options *options, struct error *err)
-{
-    static const char *const headers[] = {"auto", "true", "false", NULL};
-    static const char *const tasks[] = {"auto", "classification", "regression", NULL};
-    static const char *const delimiters[] = {"auto", "comma", "semicolon", "tab", "blanks",
-                                             ",",    ";",     "\t",        " ",   NULL};
-    static const char bytes[] = {0, ',', ';', '\t', ' ', ',', ';', '\t', ' '};
-    memset(options, 0, sizeof *options);
-    const char *written = json_get_string(data, "path", NULL);
-    options->path = path ? path : written;
-    options->label = written ? written : path;
-    if (!options->path)
-        return error_set(err, ERROR_USAGE, "data.path: missing, expected the path of a table");
-    options->target = json_object_get(data, "target");
-    int header = read_word(data, "header", headers, err);
-    int task = header < 0 ? -1 : read_word(data, "task", tasks, err);
-    int delimiter = task < 0 ? -1 : read_word(data, "delimiter", delimiters, err);
-    if (delimiter < 0 || read_share(data, "validation", 1e-12, &options->validation, err) < 0 ||
-        read_share(data, "test", 0, &options->test, err) < 0)
-        return -1;
-    options->header = header == 0 ? HEADER_AUTO : header == 1 ? HEADER_YES : HEADER_NO;
-    options->task = (enum task_request)task;
-    options->delimiter = bytes[delimiter];
-    if (feature_options_read(&options->features, data, err) < 0)
-        return -1;
-    return cell_rules_init(&options->rules, json_object_get(data, "missing"), err);
-}
 
 /* Row numbers of each part, in the file's order; one allocation, rows[0] owns it. */
 static int list_rows(const unsigned char *part, int64_t count, int64_t *rows[SPLIT_COUNT],
@@ -206,21 +138,15 @@ static int count_categories(struct dataset *dataset, const struct features *feat
     return dataset->cardinality ? 0 : no_memory(table, err);
 }
 
-static int plan(struct features *features, struct dataset *dataset, struct table *table,
-                const struct target *target, const struct feature_options *given, const int64_t *rows,
-                struct error *err)
+/* Training rows of each class. */
+static int count_classes(struct dataset *dataset, const struct table *table, struct error *err)
 {
-    bool *excluded = calloc((size_t)table->column_count, sizeof *excluded);
-    if (!excluded)
-        return no_memory(table, err);
-    excluded[target->column] = true;
-    struct feature_options options = *given;
-    options.excluded = excluded;
-    int64_t all = dataset->rows[SPLIT_TRAIN] + dataset->rows[SPLIT_VALIDATION] + dataset->rows[SPLIT_TEST];
-    int failed =
-        features_fit(features, table, &options, rows, dataset->rows[SPLIT_TRAIN], all, dataset->notes, err);
-    free(excluded);
-    return failed;
+    if (dataset->task != TASK_CLASSIFICATION)
+        return 0;
+    dataset->class_rows = calloc((size_t)dataset->classes, sizeof *dataset->class_rows);
+    for (int64_t i = 0; i < dataset->rows[SPLIT_TRAIN] && dataset->class_rows; i++)
+        dataset->class_rows[dataset->label[SPLIT_TRAIN][i]]++;
+    return dataset->class_rows ? 0 : no_memory(table, err);
 }
 
 static int build(struct dataset *dataset, struct table *table, const struct target *target,
@@ -231,12 +157,16 @@ static int build(struct dataset *dataset, struct table *table, const struct targ
     dataset->classes = target->classes;
     if (target->task == TASK_REGRESSION && fit_values(dataset, target, rows[SPLIT_TRAIN], table, err) < 0)
         return -1;
-    if (plan(&features, dataset, table, target, options, rows[SPLIT_TRAIN], err) < 0)
+    int64_t all = dataset->rows[SPLIT_TRAIN] + dataset->rows[SPLIT_VALIDATION] + dataset->rows[SPLIT_TEST];
+    if (features_fit(&features, table, options, rows[SPLIT_TRAIN], dataset->rows[SPLIT_TRAIN], all,
+                     dataset->notes, err) < 0)
         return -1;
     dataset->features = features.count;
     int failed = count_categories(dataset, &features, table, err);
     for (int split = 0; split < SPLIT_COUNT && !failed; split++)
         failed = fill_split(dataset, (enum split)split, rows[split], &features, target, table, err);
+    if (!failed)
+        failed = count_classes(dataset, table, err);
     if (!failed) {
         dataset->preprocessing = describe(dataset, &features, target, table);
         failed = dataset->preprocessing ? 0 : no_memory(table, err);
@@ -245,71 +175,134 @@ static int build(struct dataset *dataset, struct table *table, const struct targ
     return failed;
 }
 
-/* Splits by the whole table first, so that the refit's test rows are those of the search. */
-static int divide(struct dataset *dataset, const struct target *target, const struct options *options,
-                  int64_t count, uint64_t seed, bool refit, int64_t *rows[SPLIT_COUNT], struct error *err)
+/* Everything between the files and the dataset. */
+struct loading {
+    struct options options;
+    struct table table;
+    struct roles roles;
+    struct target target;
+    struct duplicates duplicates;
+    int64_t *rows[SPLIT_COUNT]; /* the first owns them all */
+};
+
+/* Splits as for the search, then merges, so that the refit's test rows are those of the search. */
+static int divide(struct loading *loading, struct dataset *dataset, bool refit, struct error *err)
 {
+    struct table *table = &loading->table;
+    int64_t count = table->rows - table->first;
     unsigned char *part = malloc((size_t)count);
     if (!part)
-        return error_set(err, ERROR_MEMORY, "%s: no memory to split it", options->label);
-    int failed = split_rows(part, target->label, target->classes, count, options->validation, options->test,
-                            seed, err);
-    if (failed)
-        error_prefix(err, "%s", options->label);
-    for (int64_t row = 0; row < count && refit; row++)
+        return error_set(err, ERROR_MEMORY, "%s: no memory to split it", table->label);
+    int failed = table_divide(part, table, &loading->roles, &loading->target, &loading->options.split,
+                              dataset->notes, err);
+    for (int64_t row = 0; row < count && refit && !failed; row++)
         if (part[row] == SPLIT_VALIDATION)
             part[row] = SPLIT_TRAIN;
-    if (!failed && list_rows(part, count, rows, dataset) < 0)
-        failed = error_set(err, ERROR_MEMORY, "%s: no memory to split it", options->label);
+    if (!failed)
+        failed = duplicates_note(&loading->duplicates, table, part, dataset->notes, err);
+    if (!failed && list_rows(part, count, loading->rows, dataset) < 0)
+        failed = error_set(err, ERROR_MEMORY, "%s: no memory to split it", table->label);
     free(part);
     return failed;
 }
 
-static int load_table(struct table *table, const struct options *options, json_t *notes, struct error *err)
+/* A column that the settings ask for by name, which tells a header from data; NULL: none. */
+static const char *name_asked_for(const json_t *data)
 {
-    char *bytes;
-    size_t size;
-    if (data_file_read(options->path, options->label, &bytes, &size, err) < 0)
-        return -1;
-    int failed = table_parse(table, bytes, size, options->label, options->delimiter, &options->rules, err);
-    free(bytes);
-    if (failed)
-        return -1;
-    if (table_name_columns(table, options->header, json_string_value(options->target), notes, err) == 0)
+    static const char *const keys[] = {"target", "group", "time"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const json_t *wanted = json_object_get(data, keys[i]);
+        wanted = json_is_array(wanted) ? json_array_get(wanted, 0) : wanted;
+        if (json_is_string(wanted))
+            return json_string_value(wanted);
+    }
+    return NULL;
+}
+
+/* The test rows' file behind the other one. */
+static int join_test(struct loading *loading, enum data_format format, json_t *notes, struct error *err)
+{
+    struct table test;
+    struct join join = {.format = format,
+                        .header = loading->options.header,
+                        .group = loading->roles.group,
+                        .time = loading->roles.time};
+    if (!loading->options.test.path)
         return 0;
-    data_table_release(table);
-    return -1;
+    if (source_read(&loading->options.test, &test, &join.test_format, err) < 0)
+        return -1;
+    int failed = table_join_test(&loading->table, &test, &join, notes, err);
+    data_table_release(&test);
+    return failed;
+}
+
+/* One table with a target column out of all the files. */
+static int gather(struct loading *loading, json_t *notes, struct error *err)
+{
+    const struct options *options = &loading->options;
+    struct table *table = &loading->table;
+    enum data_format format;
+    int64_t preset = -1;
+    if (source_read(&options->path, table, &format, err) < 0)
+        return -1;
+    if (format == FORMAT_CSV &&
+        table_name_columns(table, options->header, name_asked_for(options->data), notes, err) < 0)
+        return -1;
+    if (options->labels.path) {
+        if (labels_attach(table, &options->labels, options->header, notes, err) < 0)
+            return -1;
+        preset = table->column_count - 1;
+    } else if (format == FORMAT_LIBSVM) {
+        preset = 0;
+    }
+    if (roles_find(&loading->roles, table, options->data, preset, notes, err) < 0 ||
+        join_test(loading, format, notes, err) < 0 || roles_join_one_hot(&loading->roles, table, err) < 0)
+        return -1;
+    return 0;
+}
+
+static int read_target(struct loading *loading, json_t *notes, struct error *err)
+{
+    struct table *table = &loading->table;
+    int64_t column = loading->roles.target;
+    if (loading->options.task != TASK_REQUEST_REGRESSION && classes_respell(table, column, notes, err) < 0)
+        return -1;
+    if (duplicates_find(&loading->duplicates, table, &loading->roles, err) < 0)
+        return -1;
+    if (loading->options.deduplicate && duplicates_drop(&loading->duplicates, table, notes, err) < 0)
+        return -1;
+    if (target_read(&loading->target, table, column, loading->options.task, notes, err) < 0)
+        return -1;
+    return loading->target.task == TASK_CLASSIFICATION
+               ? classes_compare(table, loading->target.label, loading->target.names, err)
+               : 0;
 }
 
 static int load(struct dataset *dataset, const json_t *data, const struct data_files *files, uint64_t seed,
                 bool refit, struct error *err)
 {
-    struct options options;
-    struct table table;
-    struct target target = {0};
-    int64_t *rows[SPLIT_COUNT] = {NULL};
-    int64_t column;
+    struct loading loading;
     memset(dataset, 0, sizeof *dataset);
+    memset(&loading, 0, sizeof loading);
     dataset->target_sd = 1;
-    if (read_options(data, files ? files->path : NULL, &options, err) < 0)
+    if (data_options_read(&loading.options, data, files, seed, err) < 0)
         return -1;
     dataset->notes = json_array();
-    if (load_table(&table, &options, dataset->notes, err) < 0) {
-        cell_rules_release(&options.rules);
-        dataset_release(dataset);
-        return -1;
-    }
-    cell_rules_release(&options.rules);
-    int failed = target_find(&table, options.target, &column, err);
+    int failed = gather(&loading, dataset->notes, err);
     if (!failed)
-        failed = target_read(&target, &table, column, options.task, dataset->notes, err);
+        failed = read_target(&loading, dataset->notes, err);
     if (!failed)
-        failed = divide(dataset, &target, &options, table.rows - table.first, seed, refit, rows, err);
+        failed = divide(&loading, dataset, refit, err);
+    loading.options.features.excluded = loading.roles.excluded;
     if (!failed)
-        failed = build(dataset, &table, &target, &options.features, rows, err);
-    free(rows[0]);
-    target_release(&target);
-    data_table_release(&table);
+        failed =
+            build(dataset, &loading.table, &loading.target, &loading.options.features, loading.rows, err);
+    free(loading.rows[0]);
+    duplicates_release(&loading.duplicates);
+    target_release(&loading.target);
+    roles_release(&loading.roles);
+    data_table_release(&loading.table);
+    data_options_release(&loading.options);
     if (failed)
         dataset_release(dataset);
     return failed;

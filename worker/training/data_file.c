@@ -1,77 +1,15 @@
-/* Reading, unpacking and recognising a data file; see data_file.h. */
+/* Reading and unpacking a data file; see data_file.h. */
 #include "worker/training/data_file.h"
 
 #include "base/files.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
-
-static const struct {
-    const char *magic;
-    size_t size;
-    const char *what;
-} impostors[] = {
-    {"version https://git-lfs.github.com/spec/", 40,
-     "is a Git LFS pointer, not the data: run `git lfs pull`"},
-    {"PK\3\4", 4, "is a zip archive or a spreadsheet: unpack it, or export it as CSV"},
-    {"\xfd"
-     "7zXZ",
-     5, "is xz-compressed: unpack it, or use gzip"},
-    {"\x28\xb5\x2f\xfd", 4, "is zstd-compressed: unpack it, or use gzip"},
-    {"BZh", 3, "is bzip2-compressed: unpack it, or use gzip"},
-    {"PAR1", 4, "is a Parquet file: export it as CSV"},
-    {"\x89HDF", 4, "is an HDF5 file: export it as CSV"},
-    {"\x93NUMPY", 6, "is a NumPy array: export it as CSV"},
-    {"SQLite format 3", 15, "is an SQLite database: export the table as CSV"},
-    {"\xff\xfe", 2, "is UTF-16 text: save it as UTF-8"},
-    {"\xfe\xff", 2, "is UTF-16 text: save it as UTF-8"},
-};
-
-static bool is_web_page(const char *bytes, size_t size)
-{
-    size_t at = 0;
-    while (at < size && strchr(" \t\r\n", bytes[at]) && bytes[at])
-        at++;
-    const char *text = bytes + at;
-    return !strncasecmp(text, "<!doctype", 9) || !strncasecmp(text, "<html", 5) ||
-           !strncasecmp(text, "<?xml", 5);
-}
-
-/* "LABEL INDEX:VALUE ...": blanks would cut it into a table of texts that looks fine and means nothing. */
-static bool is_libsvm(const char *bytes)
-{
-    const char *text = bytes + strcspn(bytes, " \t\r\n");
-    if (text == bytes || (*text != ' ' && *text != '\t'))
-        return false;
-    text += strspn(text, " \t");
-    size_t digits = strspn(text, "0123456789");
-    return digits > 0 && text[digits] == ':' && text[digits + 1] && strchr("+-.0123456789", text[digits + 1]);
-}
-
-static int check_kind(const char *bytes, size_t size, const char *label, struct error *err)
-{
-    for (size_t i = 0; i < sizeof impostors / sizeof *impostors; i++)
-        if (size >= impostors[i].size && !memcmp(bytes, impostors[i].magic, impostors[i].size))
-            return error_set(err, ERROR_USAGE, "%s: %s", label, impostors[i].what);
-    if (is_web_page(bytes, size))
-        return error_set(err, ERROR_USAGE, "%s: is a web page, not the data: download the file itself",
-                         label);
-    if (is_libsvm(bytes))
-        return error_set(err, ERROR_USAGE,
-                         "%s: looks like LIBSVM (index:value), not a table: convert it to CSV", label);
-    if (!strncasecmp(bytes, "@relation", 9))
-        return error_set(err, ERROR_USAGE, "%s: is an ARFF file, not a table: convert it to CSV", label);
-    if (memchr(bytes, 0, size))
-        return error_set(err, ERROR_USAGE, "%s: holds zero bytes, so it is not delimited text", label);
-    return 0;
-}
 
 /* The table is held in memory. What can never fit is refused by its size: reading it would only push the
  * machine over (memory is promised freely, and a sparse file costs nothing). */
@@ -166,10 +104,6 @@ int data_file_read(const char *path, const char *label, char **bytes, size_t *si
         free(packed);
         if (failed)
             return -1;
-    }
-    if (check_kind(raw, *size, label, err) < 0) {
-        free(raw);
-        return -1;
     }
     *bytes = raw;
     return 0;

@@ -75,12 +75,23 @@ static void take(unsigned char *part, const struct drawn *order, int64_t rows, i
     }
 }
 
+int split_check(const unsigned char *part, int64_t rows, double test, struct error *err)
+{
+    int64_t count[SPLIT_COUNT] = {0};
+    for (int64_t row = 0; row < rows; row++)
+        count[part[row]]++;
+    if (count[SPLIT_TRAIN] < 2 || count[SPLIT_VALIDATION] < 1 || (test > 0 && count[SPLIT_TEST] < 1))
+        return error_set(err, ERROR_USAGE,
+                         "too few rows: %lld give %lld for training, %lld for validation and %lld for the "
+                         "test; expected at least 2, 1 and %d",
+                         (long long)rows, (long long)count[SPLIT_TRAIN], (long long)count[SPLIT_VALIDATION],
+                         (long long)count[SPLIT_TEST], test > 0 ? 1 : 0);
+    return 0;
+}
+
 int split_rows(unsigned char *part, const int32_t *label, int64_t classes, int64_t rows, double validation,
                double test, uint64_t seed, struct error *err)
 {
-    if (validation + test >= 1)
-        return error_set(err, ERROR_USAGE, "data.validation + data.test: found %g, accepted less than 1",
-                         validation + test);
     struct drawn *order = draw(label, rows, seed);
     if (!order)
         return error_set(err, ERROR_MEMORY, "no memory to split %lld rows", (long long)rows);
@@ -90,17 +101,8 @@ int split_rows(unsigned char *part, const int32_t *label, int64_t classes, int64
     take(part, order, rows, llround((double)rows * test), SPLIT_TEST);
     take(part, order, rows, llround((double)rows * validation), SPLIT_VALIDATION);
     free(order);
-    int64_t count[SPLIT_COUNT] = {0};
-    for (int64_t row = 0; row < rows; row++) {
+    for (int64_t row = 0; row < rows; row++)
         if (part[row] == PART_FREE)
             part[row] = SPLIT_TRAIN;
-        count[part[row]]++;
-    }
-    if (count[SPLIT_TRAIN] < 2 || count[SPLIT_VALIDATION] < 1 || (test > 0 && count[SPLIT_TEST] < 1))
-        return error_set(err, ERROR_USAGE,
-                         "too few rows: %lld give %lld for training, %lld for validation and %lld for the "
-                         "test; expected at least 2, 1 and %d",
-                         (long long)rows, (long long)count[SPLIT_TRAIN], (long long)count[SPLIT_VALIDATION],
-                         (long long)count[SPLIT_TEST], test > 0 ? 1 : 0);
-    return 0;
+    return split_check(part, rows, test, err);
 }

@@ -11,60 +11,6 @@
 #include <string.h>
 
 #define AUTOMATIC_CLASSES 20 /* different integers that are still taken for classes */
-#define LISTED_COLUMNS 12
-
-static int refuse_target(const struct table *table, const char *wanted, struct error *err)
-{
-    struct text list;
-    text_init(&list);
-    const char **words = calloc((size_t)table->column_count + 1, sizeof *words);
-    for (int64_t c = 0; c < table->column_count; c++) {
-        if (words)
-            words[c] = table->columns[c].name;
-        if (c < LISTED_COLUMNS)
-            text_printf(&list, "%s%.40s", c ? ", " : "", table->columns[c].name);
-    }
-    const char *near = words && table->first ? nearest_word(wanted, words) : NULL;
-    error_set(err, ERROR_USAGE,
-              "data.target: found %s, which is no column of %s%s%s%s%s; its %lld columns are %s%s (index 0 "
-              "to %lld, or "
-              "-1 for the last)",
-              wanted, table->label, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "",
-              table->first ? "" : ", whose first row is data (data.header: true says otherwise)",
-              (long long)table->column_count, list.data ? list.data : "",
-              table->column_count > LISTED_COLUMNS ? ", ..." : "", (long long)table->column_count - 1);
-    free(words);
-    text_release(&list);
-    return -1;
-}
-
-int target_find(const struct table *table, const json_t *wanted, int64_t *column, struct error *err)
-{
-    char text[400];
-    double number = 0;
-    bool index = json_is_integer(wanted);
-    if (index) {
-        snprintf(text, sizeof text, "%lld", (long long)json_integer_value(wanted));
-        number = (double)json_integer_value(wanted);
-    } else if (json_is_string(wanted)) {
-        const char *name = json_string_value(wanted);
-        for (int64_t c = 0; c < table->column_count; c++) {
-            if (strcmp(table->columns[c].name, name))
-                continue;
-            *column = c;
-            return 0;
-        }
-        snprintf(text, sizeof text, "'%.300s'", name);
-        index = number_parse(name, &number) && number == floor(number);
-    } else {
-        return error_set(err, ERROR_USAGE, "data.target: missing, expected a column's name or index");
-    }
-    double at = number < 0 ? number + (double)table->column_count : number;
-    if (!index || at < 0 || at >= (double)table->column_count)
-        return refuse_target(table, text, err);
-    *column = (int64_t)at;
-    return 0;
-}
 
 /* At most AUTOMATIC_CLASSES different values, all integers? */
 static bool few_integers(const struct table *table, const struct column *column)

@@ -1,4 +1,4 @@
-/* The column to predict: finding it, the task it makes, and its labels. */
+/* The column to predict: the task it makes, and its labels. */
 #ifndef RUNG_WORKER_TRAINING_DATA_TARGET_H
 #define RUNG_WORKER_TRAINING_DATA_TARGET_H
 
@@ -18,9 +18,6 @@ struct target {
     json_t *names;  /* classification: array of the classes' names in the order of the labels; else NULL */
 };
 
-/* `wanted`: a name, an index from 0, or a negative one from the end. ERROR_USAGE lists the columns and the
- * nearest name. */
-int target_find(const struct table *table, const json_t *wanted, int64_t *column, struct error *err);
 /* Labels of all rows; classes are sorted (numbers by value, texts by bytes). ERROR_USAGE names cells without
  * a usable label, or says that there is one class only. */
 int target_read(struct target *target, struct table *table, int64_t column, enum task_request request,

@@ -193,7 +193,6 @@ static void things_that_are_no_table(void **state)
             "git lfs pull");
     refused("\n <!DOCTYPE html><html>", "0", "", "web page");
     refused("PK\003\004", "0", "", "zip archive");
-    refused("1 3:1 7:0.5\n0 2:1 7:1\n", "0", "", "LIBSVM");
     refused("@RELATION iris\n", "0", "", "ARFF");
     write_bytes("a\0b", 3);
     load_refused("0", "", (const char *const[]){"zero bytes", NULL});
