@@ -6,6 +6,7 @@
 #include "worker/training/data_features.h"
 #include "worker/training/data_join.h"
 #include "worker/training/data_labels.h"
+#include "worker/training/data_libsvm.h"
 #include "worker/training/data_messages.h"
 #include "worker/training/data_options.h"
 #include "worker/training/data_roles.h"
@@ -236,13 +237,20 @@ static int join_test(struct loading *loading, enum data_format format, json_t *n
     return failed;
 }
 
+/* LIBSVM has the label first, and then perhaps the query that a row belongs to. */
+static struct roles_told libsvm_roles(const struct table *table)
+{
+    bool queries = table->column_count > 1 && !strcmp(table->columns[1].name, LIBSVM_QUERY);
+    return (struct roles_told){.target = 0, .group = queries ? 1 : -1};
+}
+
 /* One table with a target column out of all the files. */
 static int gather(struct loading *loading, json_t *notes, struct error *err)
 {
     const struct options *options = &loading->options;
     struct table *table = &loading->table;
     enum data_format format;
-    int64_t preset = -1;
+    struct roles_told told = {-1, -1};
     if (source_read(&options->path, table, &format, err) < 0)
         return -1;
     if (format == FORMAT_CSV &&
@@ -251,11 +259,11 @@ static int gather(struct loading *loading, json_t *notes, struct error *err)
     if (options->labels.path) {
         if (labels_attach(table, &options->labels, options->header, notes, err) < 0)
             return -1;
-        preset = table->column_count - 1;
+        told.target = table->column_count - 1;
     } else if (format == FORMAT_LIBSVM) {
-        preset = 0;
+        told = libsvm_roles(table);
     }
-    if (roles_find(&loading->roles, table, options->data, preset, notes, err) < 0 ||
+    if (roles_find(&loading->roles, table, options->data, told, notes, err) < 0 ||
         join_test(loading, format, notes, err) < 0 || roles_join_one_hot(&loading->roles, table, err) < 0)
         return -1;
     return 0;

@@ -144,25 +144,38 @@ static int find_splitter(struct roles *roles, const struct table *table, const j
     return 0;
 }
 
-int roles_find(struct roles *roles, const struct table *table, const json_t *data, int64_t preset,
+static int find_splitters(struct roles *roles, const struct table *table, const json_t *data, int64_t told,
+                          json_t *notes, struct error *err)
+{
+    if (find_splitter(roles, table, data, "group", &roles->group, notes, err) < 0 ||
+        find_splitter(roles, table, data, "time", &roles->time, notes, err) < 0)
+        return -1;
+    if (roles->group >= 0 && roles->time >= 0)
+        return error_set(err, ERROR_USAGE,
+                         "data.group and data.time: found both, accepted one of them: rows "
+                         "of a group may be older and newer than the cut");
+    if (told < 0 || roles->excluded[told])
+        return 0;
+    roles->excluded[told] = true;
+    bool splits = roles->group < 0 && roles->time < 0;
+    roles->group = splits ? told : roles->group;
+    note_add(notes, "%s: column \"%.80s\" %s no feature", table->label, table->columns[told].name,
+             splits ? "is the group by which rows are split (data.group decides otherwise), and" : "is");
+    return 0;
+}
+
+int roles_find(struct roles *roles, const struct table *table, const json_t *data, struct roles_told told,
                json_t *notes, struct error *err)
 {
     *roles = (struct roles){.target = -1, .group = -1, .time = -1};
     roles->excluded = calloc((size_t)table->column_count + 1, sizeof *roles->excluded);
     if (!roles->excluded)
         return error_set(err, ERROR_MEMORY, "%s: no memory for its columns", table->label);
-    if (find_target(roles, table, json_object_get(data, "target"), preset, err) < 0 ||
-        find_splitter(roles, table, data, "group", &roles->group, notes, err) < 0 ||
-        find_splitter(roles, table, data, "time", &roles->time, notes, err) < 0) {
-        roles_release(roles);
-        return -1;
-    }
-    if (roles->group < 0 || roles->time < 0)
+    if (find_target(roles, table, json_object_get(data, "target"), told.target, err) == 0 &&
+        find_splitters(roles, table, data, told.group, notes, err) == 0)
         return 0;
     roles_release(roles);
-    return error_set(err, ERROR_USAGE,
-                     "data.group and data.time: found both, accepted one of them: rows of "
-                     "a group may be older and newer than the cut");
+    return -1;
 }
 
 void roles_release(struct roles *roles)

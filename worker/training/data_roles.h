@@ -23,10 +23,14 @@ struct roles {
 int column_find(const struct table *table, const char *key, const json_t *wanted, int64_t *column,
                 struct error *err);
 
-/* From the train.data object; `preset` is the column that the files say is the target (labels in a file of
- * their own, LIBSVM), or -1. With one-hot columns the target is still to be made of them. Columns that are no
- * features are told in `notes`. ERROR_USAGE, ERROR_MEMORY. */
-int roles_find(struct roles *roles, const struct table *table, const json_t *data, int64_t preset,
+/* What the files themselves say of their columns; -1: nothing. */
+struct roles_told {
+    int64_t target; /* labels in a file of their own, LIBSVM's first column */
+    int64_t group;  /* LIBSVM's qid: a group, unless the settings split otherwise; never a feature */
+};
+/* From the train.data object and what is `told`. With one-hot columns the target is still to be made of them.
+ * Columns that split and are no features are told in `notes`. ERROR_USAGE, ERROR_MEMORY. */
+int roles_find(struct roles *roles, const struct table *table, const json_t *data, struct roles_told told,
                json_t *notes, struct error *err);
 void roles_release(struct roles *roles);
 
