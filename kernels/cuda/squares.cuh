@@ -6,7 +6,8 @@
 #include "kernels/cuda/partial.cuh"
 
 #define CUDA_SQUARES_PACK (CUDA_PACK_BYTES / (int)sizeof(float))
-#define CUDA_SQUARES_ELEMENTS 8192 /* of a block */
+#define CUDA_SQUARES_ALONE 32768   /* up to here one block is quicker than two kernels */
+#define CUDA_SQUARES_ELEMENTS 8192 /* of each of several blocks */
 #define CUDA_SQUARES_BLOCKS 512
 
 template <typename END>
@@ -33,7 +34,7 @@ static inline void cuda_squares(struct cuda_device *cuda, struct lanes lanes, co
         cuda_span_of<CUDA_SQUARES_PACK>(count, cuda_aligned(x, CUDA_PACK_BYTES));
     int64_t blocks = cuda_divide_up(count, CUDA_SQUARES_ELEMENTS);
 
-    blocks = blocks < 1 ? 1 : blocks < CUDA_SQUARES_BLOCKS ? blocks : CUDA_SQUARES_BLOCKS;
+    blocks = count <= CUDA_SQUARES_ALONE ? 1 : blocks < CUDA_SQUARES_BLOCKS ? blocks : CUDA_SQUARES_BLOCKS;
     cuda_partials_sum(cuda, lanes, blocks, end, what, [&](dim3 grid, cuda_partials partials) {
         CUDA_LAUNCH(cuda_squares_kernel<END>, grid, CUDA_REDUCE_THREADS, 0, cuda->stream, x, span,
                     lanes.stride, partials, end);
