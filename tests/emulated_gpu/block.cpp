@@ -53,7 +53,8 @@ static struct {
     kernel_end end;
 } block;
 
-static std::vector<fiber *> fibers, idle;
+/* Never destroyed, so that the stacks stay reachable until the very end. */
+static std::vector<fiber *> &fibers = *new std::vector<fiber *>(), &idle = *new std::vector<fiber *>();
 static fiber *host;
 
 static void fiber_loop();

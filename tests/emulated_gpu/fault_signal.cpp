@@ -7,6 +7,7 @@
 
 namespace emulated
 {
+constexpr bool WATCHES = !EMULATED_ASAN && !EMULATED_TSAN;
 static const int watched_signals[] = {SIGSEGV, SIGBUS, SIGFPE};
 static struct sigaction before[3];
 static thread_local bool watching;
@@ -41,7 +42,8 @@ static void signal_stack_prepare()
 
 void fault_watch_begin()
 {
-#if !EMULATED_ASAN && !EMULATED_TSAN
+    if (!WATCHES)
+        return;
     signal_stack_prepare();
     struct sigaction action = {};
     action.sa_sigaction = on_fault;
@@ -49,16 +51,15 @@ void fault_watch_begin()
     for (int i = 0; i < 3; i++)
         sigaction(watched_signals[i], &action, &before[i]);
     watching = true;
-#endif
 }
 
 void fault_watch_end()
 {
-#if !EMULATED_ASAN && !EMULATED_TSAN
+    if (!WATCHES)
+        return;
     watching = false;
     for (int i = 0; i < 3; i++)
         sigaction(watched_signals[i], &before[i], nullptr);
-#endif
 }
 
 const void *fault_address()
