@@ -18,6 +18,9 @@ int table_init_numbers(struct table *table, const char *label, int64_t rows, int
                        struct error *err)
 {
     memset(table, 0, sizeof *table);
+    if (columns > TABLE_COLUMNS_MAXIMUM)
+        return error_set(err, ERROR_USAGE, "%s: found %lld columns, accepted at most %d: keep fewer features",
+                         label, (long long)columns, TABLE_COLUMNS_MAXIMUM);
     table->label = label;
     table->capacity = rows ? rows : 1;
     table->line = malloc((size_t)table->capacity * sizeof *table->line);

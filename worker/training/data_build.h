@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Far beyond what the trainer makes sense of; a column costs some 200 bytes before it has a row. */
+#define TABLE_COLUMNS_MAXIMUM 1000000
+
 /* A table of numbers, which are still to be set: without a header, its lines numbered from 1. ERROR_MEMORY.
  */
 int table_init_numbers(struct table *table, const char *label, int64_t rows, int64_t columns,

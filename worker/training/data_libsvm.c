@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define LOOKED_AT 50 /* lines, to recognise the format */
-#define INDEX_LIMIT (1 << 24)
 #define BLANKS " \t\r\f\v"
 
 /* What is written down, row by row. */
@@ -117,8 +116,8 @@ static int read_element(struct sparse *sparse, int64_t line, char *token, const 
     if (!is_element(token))
         return refuse(sparse, line, token, "INDEX:VALUE", err);
     long long index = strtoll(token, &end, 10);
-    if (index > INDEX_LIMIT)
-        return refuse(sparse, line, token, "an index of at most 16777216", err);
+    if (index > TABLE_COLUMNS_MAXIMUM)
+        return refuse(sparse, line, token, "an index of at most 1000000: keep fewer features", err);
     int64_t begin = sparse->rows ? sparse->row[sparse->rows - 1].end : 0;
     if (sparse->elements > begin && index <= sparse->element[sparse->elements - 1].index)
         return refuse(sparse, line, token, "indices in ascending order, each once", err);
