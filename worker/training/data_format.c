@@ -13,6 +13,7 @@
 struct cut {
     int64_t fields;   /* of most lines */
     double agreement; /* share of the lines that have so many */
+    bool but_first;   /* all lines have, but the first, which has one less: R's names of columns */
 };
 
 /* Fields of the line that begins at *at, moving *at behind it; -1: a blank line. Quotes hide delimiters and
@@ -57,15 +58,17 @@ static struct cut cut_by(const char *bytes, size_t size, char delimiter, char qu
         if (n > 0 && !is_comment(bytes + start, size - start))
             fields[count++] = n;
     }
-    struct cut best = {1, 0};
+    struct cut best = {1, 0, false};
     for (int i = 0; i < count; i++) {
         int same = 0;
         for (int j = 0; j < count; j++)
             same += fields[j] == fields[i];
         double agreement = (double)same / count;
         if (agreement > best.agreement || (agreement == best.agreement && fields[i] > best.fields))
-            best = (struct cut){fields[i], agreement};
+            best = (struct cut){fields[i], agreement, false};
     }
+    best.but_first =
+        count > 2 && fields[0] == best.fields - 1 && best.agreement == (double)(count - 1) / count;
     return best;
 }
 
@@ -77,14 +80,14 @@ char format_find_delimiter(const char *bytes, size_t size, char quote)
     if (size > SAMPLE_BYTES)
         size = SAMPLE_BYTES;
     char chosen = ',';
-    struct cut best = {1, 0};
+    struct cut best = {1, 0, false};
     for (size_t i = 0; i < sizeof candidates; i++) {
         struct cut cut = cut_by(bytes, size, candidates[i], quote);
         if (cut.fields < 2)
             continue;
         /* Decimal commas give almost twice the fields of the semicolons around them, never more than that;
          * and blanks must cut every line alike to be believed at all, since texts have them. */
-        bool sure = candidates[i] != ' ' || cut.agreement == 1;
+        bool sure = candidates[i] != ' ' || cut.agreement == 1 || cut.but_first;
         bool many_more =
             candidates[i] == ',' && cut.fields > 2 * best.fields && cut.agreement >= best.agreement;
         if (sure && (cut.agreement > best.agreement + 0.05 || many_more)) {
