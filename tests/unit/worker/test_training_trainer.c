@@ -12,25 +12,11 @@
 
 #include <cmocka.h>
 
-static double metric(struct trainer *trainer, const char *name)
-{
-    struct error err;
-    json_t *metrics;
-    bool diverged;
-
-    assert_int_equal(trainer_epoch(trainer, &metrics, &diverged, &err), 0);
-    assert_false(diverged);
-    assert_non_null(json_object_get(metrics, name));
-    double value = json_get_number(metrics, name, NAN);
-    json_decref(metrics);
-    return value;
-}
-
 static double metric_after(struct trainer *trainer, int epochs, const char *name)
 {
     double value = NAN;
     for (int i = 0; i < epochs; i++)
-        value = metric(trainer, name);
+        value = world_metric(trainer, name);
     return value;
 }
 
@@ -44,7 +30,7 @@ static void test_classifier_learns(void **state)
     settings.dropout = 0;
     world_init(&world, 3);
     struct trainer *trainer = world_trainer(&world, &settings, 1);
-    double first = metric(trainer, "train_loss");
+    double first = world_metric(trainer, "train_loss");
     assert_true(first > 0.8 && first < 1.6); /* near log 3 */
     assert_true(metric_after(trainer, 49, "train_loss") < 0.25 * first);
     assert_true(metric_after(trainer, 10, "validation_accuracy") > 0.8);
@@ -102,7 +88,8 @@ static void test_train_loss_is_the_mean_over_samples(void **state)
         world_init(&world, classes);
         struct trainer *trainer = world_trainer(&world, &settings, 4);
         assert_int_equal(trainer_evaluate(trainer, SPLIT_TRAIN, "x_", &metrics, &err), 0);
-        assert_true(fabs(json_get_number(metrics, "x_loss", NAN) - metric(trainer, "train_loss")) < 1e-6);
+        assert_true(fabs(json_get_number(metrics, "x_loss", NAN) - world_metric(trainer, "train_loss")) <
+                    1e-6);
         json_decref(metrics);
         trainer_destroy(trainer);
         world_release(&world);
@@ -193,7 +180,7 @@ static void test_odd_sizes(void **state)
         settings.batch_size = sizes[i][0];
         settings.micro_batch = sizes[i][1];
         struct trainer *trainer = world_trainer(&world, &settings, 2);
-        assert_true(metric(trainer, "train_loss") < 2);
+        assert_true(world_metric(trainer, "train_loss") < 2);
         trainer_destroy(trainer);
     }
     world_release(&world);

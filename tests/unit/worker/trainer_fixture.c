@@ -15,6 +15,9 @@
 #include <cmocka.h>
 
 #define FEATURES 6
+#define CATEGORIES 2
+
+static int64_t cardinality[CATEGORIES] = {4, 7};
 
 static void fill_split(struct dataset *dataset, int split, int64_t rows)
 {
@@ -22,13 +25,18 @@ static void fill_split(struct dataset *dataset, int split, int64_t rows)
     dataset->x[split] = calloc((size_t)(rows * FEATURES), sizeof(float));
     dataset->label[split] = dataset->classes ? calloc((size_t)rows, sizeof(int32_t)) : NULL;
     dataset->y[split] = dataset->classes ? NULL : calloc((size_t)rows, sizeof(float));
+    dataset->category[split] = calloc((size_t)(rows * CATEGORIES), sizeof(int32_t));
     for (int64_t i = 0; i < rows; i++) {
         float *x = dataset->x[split] + i * FEATURES;
         for (int j = 0; j < FEATURES; j++)
             x[j] = 1.7f * random_value((uint64_t)split + 100, (uint32_t)(i * FEATURES + j));
         float score = x[0] - x[1] * x[2] + 0.5f * x[3] + 0.1f * x[4];
-        if (dataset->classes)
+        for (int j = 0; j < CATEGORIES; j++)
+            dataset->category[split][i * CATEGORIES + j] = (int32_t)((i * (j + 3) + i / 5) % cardinality[j]);
+        if (dataset->classes == 3)
             dataset->label[split][i] = score > 0.5f ? 2 : score > -0.5f;
+        else if (dataset->classes)
+            dataset->label[split][i] = score > 0.3f;
         else
             dataset->y[split][i] = score;
     }
@@ -37,6 +45,7 @@ static void fill_split(struct dataset *dataset, int split, int64_t rows)
 void world_init(struct trainer_world *world, int64_t classes)
 {
     const int64_t rows[SPLIT_COUNT] = {150, 40, 30};
+    const char *name = getenv("RUNG_TEST_DEVICE");
     struct error err = {0};
 
     memset(world, 0, sizeof(*world));
@@ -44,13 +53,18 @@ void world_init(struct trainer_world *world, int64_t classes)
         .task = classes ? TASK_CLASSIFICATION : TASK_REGRESSION,
         .features = FEATURES,
         .classes = classes,
+        .cardinality = cardinality,
+        .class_rows = calloc((size_t)classes + 1, sizeof(int64_t)),
         .target_sd = 1,
         .preprocessing = json_pack("{s:[s, s]}", "columns", "a", "b"),
     };
     for (int split = 0; split < SPLIT_COUNT; split++)
         fill_split(&world->dataset, split, rows[split]);
-    world->device = device_create("cpu:0", &err);
-    assert_non_null(world->device);
+    for (int64_t i = 0; i < rows[SPLIT_TRAIN] && classes > 0; i++)
+        world->dataset.class_rows[world->dataset.label[SPLIT_TRAIN][i]]++;
+    world->device = device_create(name ? name : "cpu:0", &err);
+    if (!world->device)
+        fail_msg("%s", err.message);
     strcpy(world->folder, "/tmp/rung-trainer-XXXXXX");
     assert_non_null(mkdtemp(world->folder));
     snprintf(world->path, sizeof(world->path), "%s/trial.safetensors", world->folder);
@@ -64,7 +78,9 @@ void world_release(struct trainer_world *world)
         free(world->dataset.x[split]);
         free(world->dataset.label[split]);
         free(world->dataset.y[split]);
+        free(world->dataset.category[split]);
     }
+    free(world->dataset.class_rows);
     json_decref(world->dataset.preprocessing);
     device_destroy(world->device);
     folder_remove(world->folder, &err);
@@ -76,6 +92,10 @@ struct training_settings world_settings(void)
         .model = MODEL_MLP,
         .hidden = {16, 12},
         .hidden_count = 2,
+        .width = 12,
+        .expansion = 2,
+        .blocks = 2,
+        .huber_delta = 1,
         .activation = ACTIVATION_GELU,
         .dropout = 0.2,
         .optimizer = OPTIMIZER_ADAMW,
@@ -88,6 +108,7 @@ struct training_settings world_settings(void)
         .epochs = 6,
         .schedule = SCHEDULE_COSINE,
         .warmup_epochs = 1,
+        .precision = PRECISION_FP32,
     };
 }
 
@@ -100,6 +121,21 @@ struct trainer *world_trainer(const struct trainer_world *world, const struct tr
     if (!trainer)
         fail_msg("%s", err.message);
     return trainer;
+}
+
+double world_metric(struct trainer *trainer, const char *name)
+{
+    struct error err = {0};
+    json_t *metrics;
+    bool diverged;
+
+    if (trainer_epoch(trainer, &metrics, &diverged, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_false(diverged);
+    assert_non_null(json_object_get(metrics, name));
+    double value = json_get_number(metrics, name, NAN);
+    json_decref(metrics);
+    return value;
 }
 
 char *world_epoch(struct trainer *trainer)
