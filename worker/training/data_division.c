@@ -65,23 +65,35 @@ static int refuse_time(const struct table *table, int64_t c, int64_t row, struct
                             : number_format(column->number[row], number);
     return error_set(
         err, ERROR_USAGE,
-        "%s:%lld:%lld: found '%.40s', expected a time in column \"%.80s\" (data.time): a number, "
+        "%s:%lld:%lld: found %s%.40s%s, expected a time in column \"%.80s\" (data.time): a number, "
         "or a date such as 2024-01-31, perhaps with a time behind it, the same way in all rows",
-        table_file(table, row), (long long)table->line[row], (long long)c + 1, found, column->name);
+        table_file(table, row), (long long)table->line[row], (long long)c + 1, *found ? "'" : "nothing",
+        found, *found ? "'" : "", column->name);
 }
 
-/* "2024-01", "2024-01-31", "2024/01/31 12:30:05": texts that sort as the times they stand for. */
-static bool is_date(const char *text)
+/* "2024-01", "2024-01-31", "2024/01/31 12:30:05": texts that sort as the times they stand for, while all have
+ * the same separator. */
+static bool is_date(const char *text, char separator)
 {
     static const char form[] = "0000-00-00";
     for (size_t i = 0; i < sizeof form - 1; i++) {
-        bool separator = form[i] == '-';
         if (text[i] == 0)
             return i == 7;
-        if (separator ? text[i] != '-' && text[i] != '/' : !isdigit((unsigned char)text[i]))
+        if (form[i] == '-' ? text[i] != separator : !isdigit((unsigned char)text[i]))
             return false;
     }
     return text[10] == 0 || text[10] == 'T' || text[10] == ' ';
+}
+
+/* What stands behind the year of the first date. */
+static char find_separator(const struct dictionary *dictionary)
+{
+    for (int32_t i = 0; i < dictionary->count; i++)
+        if (is_date(dictionary_text(dictionary, i), '-'))
+            return '-';
+        else if (is_date(dictionary_text(dictionary, i), '/'))
+            return '/';
+    return '-';
 }
 
 struct dated {
@@ -118,13 +130,14 @@ static int read_times(const struct table *table, int64_t c, double *time, struct
     const struct column *column = &table->columns[c];
     struct column_summary summary = column_summarise(table, column, table->first);
     bool dates = summary.texts > summary.numbers;
+    char separator = find_separator(&column->dictionary);
     double *rank = dates ? rank_dates(&column->dictionary) : NULL;
     int failed = dates && !rank ? no_memory(table, err) : 0;
     for (int64_t i = 0; i < own_rows(table) && !failed; i++) {
         int64_t row = table->first + i;
         enum cell_kind kind = column_kind(column, row);
         if (kind != (dates ? CELL_TEXT : CELL_NUMBER) || (dates && column->text[row] == CELL_IS_NUMBER) ||
-            (dates && !is_date(dictionary_text(&column->dictionary, column->text[row]))))
+            (dates && !is_date(dictionary_text(&column->dictionary, column->text[row]), separator)))
             failed = refuse_time(table, c, row, err);
         else
             time[i] = dates ? rank[column->text[row]] : column->number[row];
