@@ -101,12 +101,12 @@ static int read_progress(const struct safetensors *file, const struct checkpoint
     return read_integer(file, "best_epoch", &progress->best_epoch, err);
 }
 
-/* `values`: count floats for the block, and as many to work in. */
+/* `values`: count floats for the block, zero, since what lies between tensors must stay so; `work`: as many.
+ */
 static int load_block(const struct safetensors *file, const struct checkpoint_block *block,
-                      const struct model *model, float *values, struct tensor *tensors, struct error *err)
+                      const struct model *model, float *values, float *work, struct tensor *tensors,
+                      struct error *err)
 {
-    float *work = values + block->count;
-
     for (int i = 0; i < model->parameter_count; i++) {
         const struct parameter *parameter = &model->list[i];
         bool turned = parameter->kind == PARAMETER_WEIGHT;
@@ -148,7 +148,8 @@ static int load_blocks(const struct safetensors *file, const struct checkpoint_s
     if (!values || !tensors)
         result = error_set(err, ERROR_MEMORY, "no memory to read it");
     for (int i = 0; i < count && result == 0; i++) {
-        result = load_block(file, &blocks[i], model, values + (size_t)i * size, tensors + tensor_count, err);
+        result = load_block(file, &blocks[i], model, values + (size_t)i * size, values + (size_t)count * size,
+                            tensors + tensor_count, err);
         tensor_count += checkpoint_tensor_count(model, &blocks[i]);
     }
     if (result == 0)

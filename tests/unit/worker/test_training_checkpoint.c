@@ -113,6 +113,84 @@ static void test_pause_changes_nothing(void **state)
     check_pause(&settings);
 }
 
+/* Running statistics, embeddings, both moments, what 16 bits round. */
+static void test_pause_changes_nothing_of_a_resnet(void **state)
+{
+    struct training_settings settings = world_settings();
+
+    (void)state;
+    world.dataset.categories = 2;
+    settings.model = MODEL_RESNET;
+    settings.norm = NORM_BATCH;
+    settings.norm_batch = 7;
+    settings.micro_batch = 14;
+    settings.optimizer = OPTIMIZER_LAMB;
+    settings.schedule = SCHEDULE_ONE_CYCLE;
+    settings.clip_norm = 0.5;
+    settings.objective_best = true;
+    for (int precision = PRECISION_FP32; precision <= PRECISION_FP16; precision++) {
+        settings.precision = (enum precision)precision;
+        check_pause(&settings);
+    }
+    world.dataset.categories = 0;
+}
+
+/* Best weights come with the running statistics of their epoch. */
+static void test_best_statistics_are_kept(void **state)
+{
+    struct training_settings settings = world_settings();
+    struct error err = {0};
+    json_t *then, *now;
+
+    (void)state;
+    settings.norm = NORM_BATCH;
+    settings.objective_best = true;
+    settings.precision = PRECISION_BF16;
+    struct trainer *trainer = world_trainer(&world, &settings, 5);
+    free(world_epoch(trainer));
+    trainer_keep_best(trainer, 0.5);
+    assert_int_equal(trainer_evaluate(trainer, SPLIT_TEST, "test_", &then, &err), 0);
+    for (int epoch = 0; epoch < 3; epoch++)
+        free(world_epoch(trainer));
+    save(trainer, world.path);
+    trainer_destroy(trainer);
+    trainer = world_trainer(&world, &settings, 5);
+    load(trainer, world.path);
+    trainer_restore_best(trainer);
+    assert_int_equal(trainer_evaluate(trainer, SPLIT_TEST, "test_", &now, &err), 0);
+    assert_true(json_equal(then, now));
+    json_decref(then);
+    json_decref(now);
+    trainer_destroy(trainer);
+}
+
+/* From another device or precision a trial goes on, and says so. */
+static void test_other_numerics_are_told(void **state)
+{
+    struct training_settings settings = world_settings();
+
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        settings.precision = form == 2 ? PRECISION_FP16 : PRECISION_FP32;
+        struct trainer *trainer = world_trainer(&world, &settings, 5);
+        free(world_epoch(trainer));
+        save(trainer, world.path);
+        trainer_destroy(trainer);
+        settings.precision = form == 1 ? PRECISION_BF16 : PRECISION_FP32;
+        trainer = world_trainer(&world, &settings, 5);
+        load(trainer, world.path);
+        json_t *details = trainer_details(trainer);
+        char *text = json_canonical(details);
+        const char *made_in = form == 2 ? " fp16 micro_batch=32" : " fp32 micro_batch=32";
+        assert_int_equal(strstr(text, "went on from a checkpoint of ") != NULL, form > 0);
+        assert_int_equal(strstr(text, made_in) != NULL, form > 0);
+        free(text);
+        json_decref(details);
+        assert_true(world_metric(trainer, "train_loss") < 1.5);
+        trainer_destroy(trainer);
+    }
+}
+
 /* A trained trial's file as bytes. */
 static char *make_file(size_t *size)
 {
@@ -215,6 +293,12 @@ static void test_files_of_other_trials_are_refused(void **state)
     settings.optimizer = OPTIMIZER_ADAMW;
     settings.activation = ACTIVATION_RELU;
     assert_other_refused(&settings, 5, "its activation is gelu, this trial's relu");
+    settings.activation = ACTIVATION_GELU;
+    settings.norm = NORM_LAYER;
+    assert_other_refused(&settings, 5, "its norm is none, this trial's layer");
+    settings.norm = NORM_NONE;
+    settings.batch_size = 16;
+    assert_other_refused(&settings, 5, "its 5 steps are not 1 epochs of this trial's 10");
 }
 
 /* Whose last layer is as wide as the next hidden one: every tensor asked for is there, and one more. */
@@ -364,6 +448,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pause_changes_nothing),
+        cmocka_unit_test(test_pause_changes_nothing_of_a_resnet),
+        cmocka_unit_test(test_best_statistics_are_kept),
+        cmocka_unit_test(test_other_numerics_are_told),
         cmocka_unit_test(test_truncated_and_corrupt_files_are_refused),
         cmocka_unit_test(test_files_of_other_trials_are_refused),
         cmocka_unit_test(test_files_of_deeper_models_are_refused),

@@ -40,7 +40,7 @@ void bed_init(struct training_bed *bed, const struct training_settings *settings
     bed->shape = (struct memory_shape){
         .model = &bed->model,
         .settings = &bed->settings,
-        .precision = DEVICE_FP32,
+        .precision = rows->precision,
         .labels = rows->classes > 0,
         .training_rows = rows->rows,
         .steps = bed->derived.steps_per_epoch,
@@ -50,6 +50,10 @@ void bed_init(struct training_bed *bed, const struct training_settings *settings
     };
     assert_int_equal(memory_init(&bed->memory, &bed->shape, bed->device, &err), 0);
     assert_int_equal(model_draw(&bed->model, settings->init, seed, bed->memory.blocks.parameters, &err), 0);
+    if (bed->memory.blocks.stored)
+        bed->device->operations->store(bed->device, (struct lanes){.count = 1, .precision = rows->precision},
+                                       bed->memory.blocks.stored, bed->memory.blocks.parameters,
+                                       bed->model.parameters);
     for (int64_t i = 0; i < rows->rows; i++)
         bed->memory.order[i] = (int32_t)i;
     bed->plan = (struct step_plan){
@@ -58,7 +62,7 @@ void bed_init(struct training_bed *bed, const struct training_settings *settings
         .model = &bed->model,
         .memory = &bed->memory,
         .device = bed->device,
-        .lanes = {.count = 1, .precision = DEVICE_FP32},
+        .lanes = {.count = 1, .precision = rows->precision},
         .loss = loss,
         .classes = rows->classes,
         .rows = {rows->x, rows->category, rows->label, rows->y},
@@ -71,7 +75,7 @@ void bed_init(struct training_bed *bed, const struct training_settings *settings
         loss_class_weights(class_rows, rows->classes, bed->class_weight);
         bed->plan.class_weight = bed->class_weight;
     }
-    *bed->memory.state = optimizer_start(settings, &bed->derived, DEVICE_FP32, seed);
+    *bed->memory.state = optimizer_start(settings, &bed->derived, rows->precision, seed);
 }
 
 void bed_release(struct training_bed *bed)

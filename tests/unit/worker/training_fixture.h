@@ -20,6 +20,7 @@ struct training_bed {
 struct bed_rows {
     int64_t rows, features, categories, classes; /* classes 0: regression */
     const int64_t *cardinality;
+    enum device_precision precision;
     float *x;
     int32_t *category, *label;
     float *y;
