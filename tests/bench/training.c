@@ -10,53 +10,77 @@
 #include <string.h>
 #include <time.h>
 
-#define CLASSES 10
+#define STEPS 34 /* an epoch's, at the small models; a large one has fewer */
+#define LARGE_STEPS 4
 #define MEASURE_NS (400 * NS_PER_MS)
 
-struct bench_model {
-    const char *name;
-    int64_t features, hidden[2];
-    int hidden_count;
+struct bench_row {
+    const char *name; /* widths, as training_torch.py reads them */
+    int64_t widths[5];
+    int layers;
+    int64_t batch;
+    double dropout;
+    enum precision precision;
 };
 
-static const struct bench_model models[] = {
-    {"64-128-10", 64, {128}, 1},
-    {"64-128-128-10", 64, {128, 128}, 2},
-    {"784-512-512-10", 784, {512, 512}, 2},
+static const struct bench_row rows[] = {
+    {"32-64-64-2", {32, 64, 64, 2}, 3, 32, 0, PRECISION_FP32},
+    {"32-64-64-2", {32, 64, 64, 2}, 3, 128, 0, PRECISION_FP32},
+    {"64-128-10", {64, 128, 10}, 2, 32, 0, PRECISION_FP32},
+    {"64-128-10", {64, 128, 10}, 2, 128, 0, PRECISION_FP32},
+    {"64-128-10", {64, 128, 10}, 2, 128, 0.2, PRECISION_FP32},
+    {"64-128-128-10", {64, 128, 128, 10}, 3, 32, 0, PRECISION_FP32},
+    {"64-128-128-10", {64, 128, 128, 10}, 3, 128, 0, PRECISION_FP32},
+    {"64-128-128-10", {64, 128, 128, 10}, 3, 128, 0.2, PRECISION_FP32},
+    {"784-512-512-10", {784, 512, 512, 10}, 3, 32, 0, PRECISION_FP32},
+    {"784-512-512-10", {784, 512, 512, 10}, 3, 128, 0, PRECISION_FP32},
+    {"784-512-512-10", {784, 512, 512, 10}, 3, 128, 0.2, PRECISION_FP32},
+    {"784-1024-1024-10", {784, 1024, 1024, 10}, 3, 128, 0, PRECISION_FP32},
+    {"784-1024-1024-10", {784, 1024, 1024, 10}, 3, 128, 0, PRECISION_BF16},
+    {"784-1024-1024-10", {784, 1024, 1024, 10}, 3, 4096, 0, PRECISION_FP32},
+    {"784-1024-1024-10", {784, 1024, 1024, 10}, 3, 4096, 0, PRECISION_BF16},
 };
-static const int64_t batches[] = {32, 128, 256};
 
-static int make_data(struct dataset *dataset, int64_t features, int64_t rows)
+static int64_t steps_of(const struct bench_row *row)
 {
-    *dataset = (struct dataset){.task = TASK_CLASSIFICATION, .features = features, .classes = CLASSES};
-    dataset->rows[SPLIT_TRAIN] = rows;
-    dataset->x[SPLIT_TRAIN] = malloc((size_t)(rows * features) * sizeof(float));
-    dataset->label[SPLIT_TRAIN] = malloc((size_t)rows * sizeof(int32_t));
+    return row->batch * row->widths[1] > 1000000 ? LARGE_STEPS : STEPS;
+}
+
+static int make_data(struct dataset *dataset, const struct bench_row *row)
+{
+    int64_t features = row->widths[0], classes = row->widths[row->layers], count = steps_of(row) * row->batch;
+
+    *dataset = (struct dataset){.task = TASK_CLASSIFICATION, .features = features, .classes = classes};
+    dataset->rows[SPLIT_TRAIN] = count;
+    dataset->x[SPLIT_TRAIN] = malloc((size_t)(count * features) * sizeof(float));
+    dataset->label[SPLIT_TRAIN] = malloc((size_t)count * sizeof(int32_t));
     if (!dataset->x[SPLIT_TRAIN] || !dataset->label[SPLIT_TRAIN])
         return -1;
-    for (int64_t i = 0; i < rows * features; i++)
+    for (int64_t i = 0; i < count * features; i++)
         dataset->x[SPLIT_TRAIN][i] = (float)(i * 7919 % 2003) / 1000 - 1;
-    for (int64_t i = 0; i < rows; i++)
-        dataset->label[SPLIT_TRAIN][i] = (int32_t)(i * 31 % CLASSES);
+    for (int64_t i = 0; i < count; i++)
+        dataset->label[SPLIT_TRAIN][i] = (int32_t)(i * 31 % classes);
     return 0;
 }
 
-static struct training_settings make_settings(const struct bench_model *model, int64_t batch, double dropout)
+static struct training_settings make_settings(const struct bench_row *row)
 {
     struct training_settings settings = {
         .model = MODEL_MLP,
-        .hidden_count = model->hidden_count,
-        .dropout = dropout,
+        .hidden_count = row->layers - 1,
+        .dropout = row->dropout,
         .optimizer = OPTIMIZER_ADAMW,
         .learning_rate = 1e-3,
         .beta1 = 0.9,
         .beta2 = 0.999,
         .epsilon = 1e-8,
         .weight_decay = 0.01,
-        .batch_size = batch,
+        .batch_size = row->batch,
         .epochs = 1000,
+        .precision = row->precision,
+        .seed = -1,
     };
-    memcpy(settings.hidden, model->hidden, sizeof(model->hidden));
+    memcpy(settings.hidden, row->widths + 1, sizeof(*settings.hidden) * (size_t)(row->layers - 1));
     return settings;
 }
 
@@ -69,17 +93,17 @@ static int64_t processor_ns(void)
 }
 
 /* Microseconds a step: the fastest epoch of those that fit the time. Negative: failed. */
-static double measure(const struct bench_model *model, int64_t batch, double dropout, struct device *device,
-                      struct error *err)
+static double measure(const struct bench_row *row, struct device *device, struct error *err)
 {
-    struct training_settings settings = make_settings(model, batch, dropout);
+    struct training_settings settings = make_settings(row);
     struct dataset dataset;
     struct trainer *trainer = NULL;
     double best = -1;
 
-    if (make_data(&dataset, model->features, 34 * batch) == 0)
+    if (make_data(&dataset, row) == 0)
         trainer = trainer_create(&settings, &dataset, device, 1, err);
-    for (int64_t start = processor_ns(); trainer && processor_ns() - start < MEASURE_NS;) {
+    for (int64_t start = processor_ns(), epochs = 0;
+         trainer && (processor_ns() - start < MEASURE_NS || epochs < 3); epochs++) {
         int64_t begin = processor_ns();
         json_t *metrics;
         bool diverged;
@@ -88,13 +112,27 @@ static double measure(const struct bench_model *model, int64_t batch, double dro
             break;
         }
         json_decref(metrics);
-        double each = (double)(processor_ns() - begin) / 1000 / 34;
+        double each = (double)(processor_ns() - begin) / 1000 / (double)steps_of(row);
         best = best < 0 || each < best ? each : best;
     }
     trainer_destroy(trainer);
     free(dataset.x[SPLIT_TRAIN]);
     free(dataset.label[SPLIT_TRAIN]);
     return best;
+}
+
+static void print_row(const struct bench_row *row, double microseconds, bool json)
+{
+    const char *precision = row->precision == PRECISION_BF16 ? "bf16" : "fp32";
+
+    if (json)
+        printf("{\"model\": \"%s\", \"batch\": %d, \"dropout\": %.1f, \"precision\": \"%s\", "
+               "\"microseconds\": %.2f}\n",
+               row->name, (int)row->batch, row->dropout, precision, microseconds);
+    else
+        printf("%-17s %6d %8.1f %10s %12.1f %12.0f\n", row->name, (int)row->batch, row->dropout, precision,
+               microseconds, 1e6 / microseconds);
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -108,24 +146,17 @@ int main(int argc, char **argv)
         return 4;
     }
     if (!json)
-        printf("%s\n%-16s %6s %8s %12s %12s\n", device->name, "model", "batch", "dropout", "us/step",
-               "steps/s");
-    for (size_t i = 0; i < sizeof(models) / sizeof(*models); i++)
-        for (size_t j = 0; j < sizeof(batches) / sizeof(*batches); j++)
-            for (int k = 0; k < 2; k++) {
-                double dropout = k * 0.2, each = measure(&models[i], batches[j], dropout, device, &err);
-                if (each < 0) {
-                    fprintf(stderr, "%s\n", err.message);
-                    device_destroy(device);
-                    return 4;
-                }
-                printf(json
-                           ? "{\"model\": \"%s\", \"batch\": %d, \"dropout\": %.1f, \"microseconds\": %.2f}\n"
-                           : "%-16s %6d %8.1f %12.1f",
-                       models[i].name, (int)batches[j], dropout, each);
-                if (!json)
-                    printf(" %12.0f\n", 1e6 / each);
-            }
+        printf("%s\n%-17s %6s %8s %10s %12s %12s\n", device->name, "model", "batch", "dropout", "precision",
+               "us/step", "steps/s");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        double microseconds = measure(&rows[i], device, &err);
+        if (microseconds < 0) {
+            fprintf(stderr, "%s\n", err.message);
+            device_destroy(device);
+            return 4;
+        }
+        print_row(&rows[i], microseconds, json);
+    }
     device_destroy(device);
     return 0;
 }
