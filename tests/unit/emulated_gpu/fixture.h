@@ -33,7 +33,7 @@ static inline std::vector<unsigned long long> seeds(unsigned long long most)
     std::vector<unsigned long long> all;
     for (unsigned long long seed = 0; seed <= most; seed++)
         all.push_back(seed);
-    return given ? std::vector<unsigned long long> {strtoull(given, nullptr, 0)} : all;
+    return given ? std::vector<unsigned long long>{strtoull(given, nullptr, 0)} : all;
 }
 
 static inline int start_fresh(void **)

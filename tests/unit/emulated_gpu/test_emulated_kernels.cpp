@@ -106,7 +106,8 @@ static void test_a_missing_barrier_shows(void **)
     assert_true(wrong > 0);
 }
 
-/* out[0..3][lane]: up by 1, down by 2, xor 3, from lane 5 of eights; [4]: butterfly sum; [5]: ballot of odd. */
+/* out[0..3][lane]: up by 1, down by 2, xor 3, from lane 5 of eights; [4]: butterfly sum; [5]: ballot of odd.
+ */
 __global__ static void shuffles(float *out)
 {
     unsigned lane = threadIdx.x % 32, all = 0xffffffffu;
@@ -167,7 +168,8 @@ static void test_shuffles_of_a_part(void **)
 __global__ static void counts(int *out)
 {
     out[threadIdx.x] = __syncthreads_count(threadIdx.x < 10);
-    out[blockDim.x + threadIdx.x] = __syncthreads_or(threadIdx.x == 3) + 2 * __syncthreads_and(threadIdx.x < 63);
+    out[blockDim.x + threadIdx.x] =
+        __syncthreads_or(threadIdx.x == 3) + 2 * __syncthreads_and(threadIdx.x < 63);
 }
 
 static void test_barriers_that_count(void **)
