@@ -131,10 +131,12 @@ static struct cuda_plan *plan_of(struct cuda_device *cuda, const struct cuda_pla
     return plan ? plan : plan_make(cuda, key, bias);
 }
 
-static cublasStatus_t run_lane(struct cuda_device *cuda, struct cuda_plan *plan, void *d, const void *a,
-                               const void *b, const real *bias)
+static cublasStatus_t run_lane(struct cuda_device *cuda, struct cuda_plan *plan, struct lanes lanes,
+                               const struct cuda_operands *operands, int64_t lane)
 {
     const float one = 1, addend = plan->key.product.accumulate ? 1 : 0;
+    const real *bias = cuda_lane_or_null(operands->bias, lanes.stride, lane);
+    void *d = cuda_lane((char *)operands->d, operands->stride_d, lane);
 
     if (bias) {
         cublasStatus_t status = cublasLtMatmulDescSetAttribute(
@@ -142,38 +144,36 @@ static cublasStatus_t run_lane(struct cuda_device *cuda, struct cuda_plan *plan,
         if (status != CUBLAS_STATUS_SUCCESS)
             return status;
     }
-    return cublasLtMatmul(cuda->products->lt, plan->description, &one, a, plan->a, b, plan->b, &addend, d,
-                          plan->d, d, plan->d, &plan->algorithm, cuda->products->workspace,
-                          CUDA_PRODUCT_WORKSPACE_BYTES, cuda->stream);
+    return cublasLtMatmul(
+        cuda->products->lt, plan->description, &one, cuda_lane((const char *)operands->a, lanes.stride, lane),
+        plan->a, cuda_lane((const char *)operands->b, lanes.stride, lane), plan->b, &addend, d, plan->d, d,
+        plan->d, &plan->algorithm, cuda->products->workspace, CUDA_PRODUCT_WORKSPACE_BYTES, cuda->stream);
 }
 
 bool cuda_product_run(struct cuda_device *cuda, struct lanes lanes, const struct cuda_product *product,
-                      void *d, const void *a, const void *b, const real *bias)
+                      const struct cuda_operands *operands)
 {
     struct cuda_plan_key key = {
         .product = *product,
         .lanes = lanes.count,
         .stride = lanes.count > 1 ? (int64_t)lanes.stride : 0,
-        .align_a = alignment_of(a),
-        .align_b = alignment_of(b),
-        .align_d = alignment_of(d),
-        .align_bias = bias ? alignment_of(bias) : 0,
+        .stride_d = lanes.count > 1 ? (int64_t)operands->stride_d : 0,
+        .align_a = alignment_of(operands->a),
+        .align_b = alignment_of(operands->b),
+        .align_d = alignment_of(operands->d),
+        .align_bias = operands->bias ? alignment_of(operands->bias) : 0,
     };
-    struct cuda_plan *plan = plan_of(cuda, &key, bias);
+    struct cuda_plan *plan = plan_of(cuda, &key, operands->bias);
 
     if (!plan)
         return true; /* noted */
     if (!plan->found && product->epilogue != CUDA_EPILOGUE_NONE)
         return false;
     if (!plan->found) {
-        cuda_product_plain(cuda, lanes, product, d, a, b);
+        cuda_product_plain(cuda, lanes, product, operands);
         return true;
     }
-    for (int64_t l = 0; l < (plan->batched ? 1 : lanes.count); l++) {
-        cublasStatus_t status = run_lane(
-            cuda, plan, cuda_lane((char *)d, lanes.stride, l), cuda_lane((const char *)a, lanes.stride, l),
-            cuda_lane((const char *)b, lanes.stride, l), cuda_lane_or_null(bias, lanes.stride, l));
-        cuda_note_product(cuda, status, product);
-    }
+    for (int64_t l = 0; l < (plan->batched ? 1 : lanes.count); l++)
+        cuda_note_product(cuda, run_lane(cuda, plan, lanes, operands, l), product);
     return true;
 }

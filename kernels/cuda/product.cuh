@@ -25,11 +25,11 @@ struct cuda_product {
     int64_t epilogue;   /* bias (m) real, of each row */
 };
 
-/* What a plan was made for: the product, how many lanes how far apart, and to how many bytes the operands
- * are aligned. */
+/* What a plan was made for: the product, how many lanes how far apart (d may lie elsewhere than the rest of
+ * a lane), and to how many bytes the operands are aligned. */
 struct cuda_plan_key {
     struct cuda_product product;
-    int64_t lanes, stride;
+    int64_t lanes, stride, stride_d;
     int64_t align_a, align_b, align_d, align_bias;
 };
 
@@ -67,13 +67,20 @@ static inline cublasComputeType_t cuda_compute_type(int64_t precision)
 cublasStatus_t cuda_plan_make(struct cuda_products *products, struct cuda_plan *plan, const void *bias);
 void cuda_plan_release(struct cuda_plan *plan);
 
-/* Enqueues the product for all lanes. bias: NULL without such an epilogue. false: there is no plan with its
- * epilogue, and nothing was done. */
+/* Where the first lane's operands are; the others' lie lanes.stride behind, d's stride_d. */
+struct cuda_operands {
+    void *d;
+    size_t stride_d;
+    const void *a, *b;
+    const real *bias; /* NULL without such an epilogue */
+};
+
+/* Enqueues the product for all lanes. false: there is no plan with its epilogue, and nothing was done. */
 bool cuda_product_run(struct cuda_device *cuda, struct lanes lanes, const struct cuda_product *product,
-                      void *d, const void *a, const void *b, const real *bias);
+                      const struct cuda_operands *operands);
 /* The same without epilogue by plain cuBLAS, lane by lane. */
 void cuda_product_plain(struct cuda_device *cuda, struct lanes lanes, const struct cuda_product *product,
-                        void *d, const void *a, const void *b);
+                        const struct cuda_operands *operands);
 
 /* Keeps a failure of cuBLAS like cuda_note does. */
 void cuda_note_product(struct cuda_device *cuda, cublasStatus_t status, const struct cuda_product *product);

@@ -107,7 +107,7 @@ static cublasStatus_t set_batch(cublasLtMatrixLayout_t layout, int32_t count, in
     return status;
 }
 
-static cublasStatus_t set_lanes(struct cuda_plan *plan, int64_t lanes, int64_t stride)
+static cublasStatus_t set_lanes(struct cuda_plan *plan, int64_t lanes, int64_t stride, int64_t stride_d)
 {
     const struct cuda_product *product = &plan->key.product;
     int64_t stored = (int64_t)device_stored_size((enum device_precision)product->precision);
@@ -118,7 +118,7 @@ static cublasStatus_t set_lanes(struct cuda_plan *plan, int64_t lanes, int64_t s
     if (status == CUBLAS_STATUS_SUCCESS)
         status = set_batch(plan->b, (int32_t)lanes, stride, stored);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = set_batch(plan->d, (int32_t)lanes, stride, result);
+        status = set_batch(plan->d, (int32_t)lanes, stride_d, result);
     if (status == CUBLAS_STATUS_SUCCESS && product->epilogue != CUDA_EPILOGUE_NONE)
         status = cublasLtMatmulDescSetAttribute(plan->description, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
                                                 &bias_stride, sizeof bias_stride);
@@ -129,13 +129,13 @@ static cublasStatus_t set_lanes(struct cuda_plan *plan, int64_t lanes, int64_t s
 static cublasStatus_t batch(struct cuda_products *products, struct cuda_plan *plan)
 {
     cublasLtMatmulHeuristicResult_t result;
-    cublasStatus_t status = set_lanes(plan, plan->key.lanes, plan->key.stride);
+    cublasStatus_t status = set_lanes(plan, plan->key.lanes, plan->key.stride, plan->key.stride_d);
 
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasLtMatmulAlgoCheck(products->lt, plan->description, plan->a, plan->b, plan->d, plan->d,
                                          &plan->algorithm, &result);
     plan->batched = status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= CUDA_PRODUCT_WORKSPACE_BYTES;
-    return plan->batched ? CUBLAS_STATUS_SUCCESS : set_lanes(plan, 1, 0);
+    return plan->batched ? CUBLAS_STATUS_SUCCESS : set_lanes(plan, 1, 0, 0);
 }
 
 cublasStatus_t cuda_plan_make(struct cuda_products *products, struct cuda_plan *plan, const void *bias)
