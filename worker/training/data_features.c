@@ -114,6 +114,15 @@ static json_t *describe_feature(const struct feature *feature, const struct colu
     return NULL;
 }
 
+/* data.missing as the array it may have been given as. */
+static json_t *list_missing(const json_t *missing)
+{
+    if (!missing || json_is_null(missing))
+        return json_array();
+    json_t *copy = json_deep_copy(missing);
+    return !copy || json_is_array(copy) ? copy : json_pack("[o]", copy);
+}
+
 int features_describe(const struct features *features, const struct table *table, json_t *object)
 {
     json_t *x = json_array(), *categories = json_array();
@@ -125,6 +134,7 @@ int features_describe(const struct features *features, const struct table *table
     for (int64_t k = 0; k < features->numbering_count && !failed; k++)
         failed = json_array_append_new(categories, numbering_to_json(&features->numbering[k], table));
     failed |= json_object_set_new(object, "preprocess", json_string(preprocess_names[features->preprocess]));
+    failed |= json_object_set_new(object, "missing", list_missing(features->missing));
     failed |= json_object_set_new(object, "features", x);
     failed |= json_object_set_new(object, "categories", categories);
     return failed ? -1 : 0;

@@ -15,8 +15,9 @@ struct feature_options {
     enum preprocess preprocess;
     int64_t max_categories; /* different texts of a column that are still one-hot */
     const bool *excluded;   /* (columns of the table) no features: targets, group, time; borrowed */
+    const json_t *missing;  /* data.missing, to be saved with the features; borrowed; NULL: none */
 };
-/* preprocess and max_categories from the train.data object. */
+/* preprocess, max_categories and missing from the train.data object. */
 int feature_options_read(struct feature_options *options, const json_t *data, struct error *err);
 
 enum feature_kind {
@@ -35,6 +36,7 @@ struct feature {
 
 struct features {
     enum preprocess preprocess;
+    const json_t *missing;   /* borrowed from the options */
     struct feature *feature; /* (count): the columns of x */
     int64_t count, capacity;
     struct numbering *numbering; /* (numbering_count): the columns of `category` */
@@ -54,8 +56,9 @@ int features_fill(const struct features *features, const struct table *table, co
 /* category (count, features->numbering_count) of the given rows of data. */
 void features_fill_categories(const struct features *features, const struct table *table, const int64_t *rows,
                               int64_t count, int32_t *category);
-/* Sets "preprocess", "features" (one an entry of x) and "categories" (one a numbered column): with
- * docs/training.md all that it takes to apply them to another table. -1 without memory. */
+/* Sets "preprocess", "missing" (what data.missing lists), "features" (one an entry of x) and "categories"
+ * (one a numbered column): with docs/training.md all that it takes to apply them to another table. -1 without
+ * memory. */
 int features_describe(const struct features *features, const struct table *table, json_t *object);
 
 #endif

@@ -255,6 +255,7 @@ int features_fit(struct features *features, struct table *table, const struct fe
 {
     memset(features, 0, sizeof *features);
     features->preprocess = options->preprocess;
+    features->missing = options->missing;
     struct fit fit = {.features = features,
                       .table = table,
                       .options = options,
@@ -276,7 +277,8 @@ int features_fit(struct features *features, struct table *table, const struct fe
 
 int feature_options_read(struct feature_options *options, const json_t *data, struct error *err)
 {
-    *options = (struct feature_options){.max_categories = json_get_integer(data, "max_categories", 32)};
+    *options = (struct feature_options){.max_categories = json_get_integer(data, "max_categories", 32),
+                                        .missing = json_object_get(data, "missing")};
     if (options->max_categories < 2)
         return error_set(err, ERROR_USAGE, "data.max_categories: found %lld, accepted 2 or more",
                          (long long)options->max_categories);

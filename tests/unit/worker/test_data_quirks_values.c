@@ -90,6 +90,9 @@ static void quirk_13_numbers_that_mean_missing(void **state)
     dataset = load_text(text, "\"y\"", RAW ", \"missing\": [-999, \"999\"]");
     assert_true(value(&dataset, 0, "c missing") == 1 && value(&dataset, 1, "c missing") == 1);
     assert_true(value(&dataset, 2, "c missing") == 0);
+    const json_t *saved = json_object_get(dataset.preprocessing, "missing"); /* a later prediction needs it */
+    assert_int_equal(json_integer_value(json_array_get(saved, 0)), -999);
+    assert_string_equal(json_string_value(json_array_get(saved, 1)), "999");
     dataset_release(&dataset);
 }
 
