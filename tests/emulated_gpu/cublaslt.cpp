@@ -27,6 +27,7 @@ struct cublasLtLayout {
 };
 struct cublasLtPreference {
     uint64_t workspace;
+    uint32_t alignment_a, alignment_b, alignment_c, alignment_d; /* of the pointers, bytes */
 };
 
 using namespace emulated;
@@ -36,6 +37,7 @@ constexpr uint64_t PLAN_MARK = 0x656d756c61746564;
 /* Sums as long as this are "split", so that plans with a workspace exist. */
 constexpr uint64_t SPLIT_FROM = 512;
 constexpr size_t SPLIT_WORKSPACE = 64 << 10;
+constexpr uint64_t LEAST_ALIGNMENT = 4;
 
 template <class T> static cublasStatus_t take(T *field, const void *value, size_t bytes)
 {
@@ -118,11 +120,27 @@ static cublasStatus_t epilogue_check(const cublasLtMatmulDescription &of, const 
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* What all columns (or rows) and batches of an operand are aligned to, if its first element is to `first`. */
+static bool aligned(const cublasLtLayout &of, uint64_t first)
+{
+    uint64_t element = type_bytes(of.type), all = first | (uint64_t)of.ld * element;
+    if (of.batches > 1)
+        all |= (uint64_t)of.batch_stride * element;
+    return element != 2 || all % LEAST_ALIGNMENT == 0; /* 16-bit elements are moved in pairs */
+}
+
+/* Split sums with a bias are for one batch only. */
+static bool split_fits(const matmul &product)
+{
+    return product.batches == 1 || !(product.epilogue & CUBLASLT_EPILOGUE_BIAS);
+}
+
 static void plan_write(const matmul &product, uint64_t workspace_limit,
                        cublasLtMatmulHeuristicResult_t *result)
 {
     *result = {};
-    bool split = (uint64_t)product.a.columns >= SPLIT_FROM && workspace_limit >= SPLIT_WORKSPACE;
+    bool split = (uint64_t)product.a.columns >= SPLIT_FROM && workspace_limit >= SPLIT_WORKSPACE &&
+                 split_fits(product);
     result->workspaceSize = split ? SPLIT_WORKSPACE : 0;
     result->algo.data[0] = PLAN_MARK;
     result->algo.data[1] = result->workspaceSize;
@@ -267,9 +285,20 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void *value, size_t bytes)
 {
-    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+    switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
         return take(&preference->workspace, value, bytes);
-    return CUBLAS_STATUS_SUCCESS; /* there is one plan anyway */
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+        return take(&preference->alignment_a, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+        return take(&preference->alignment_b, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+        return take(&preference->alignment_c, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+        return take(&preference->alignment_d, value, bytes);
+    default:
+        return CUBLAS_STATUS_SUCCESS; /* there is one plan anyway */
+    }
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,
@@ -287,6 +316,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         status = epilogue_check(*description, product, false);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
+    if (!aligned(*a, preference->alignment_a) || !aligned(*b, preference->alignment_b) ||
+        !aligned(*c, preference->alignment_c) || !aligned(*d, preference->alignment_d))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     plan_write(product, preference->workspace, &results[0]);
     *returned = 1;
     return CUBLAS_STATUS_SUCCESS;
@@ -306,6 +338,8 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
         status = epilogue_check(*description, product, false);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
+    if (algorithm->data[1] > 0 && !split_fits(product))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     plan_write(product, algorithm->data[1], result);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -330,6 +364,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         return CUBLAS_STATUS_INVALID_VALUE;
     if (needed > workspace_bytes || (uintptr_t)workspace % 256 != 0)
         return CUBLAS_STATUS_INVALID_VALUE;
+    if ((needed > 0 && !split_fits(product)) || !aligned(*a_layout, (uintptr_t)a) ||
+        !aligned(*b_layout, (uintptr_t)b) || !aligned(*c_layout, (uintptr_t)c) ||
+        !aligned(*d_layout, (uintptr_t)d))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     product.a.data = (void *)a;
     product.b.data = (void *)b;
     product.c.data = (void *)c;

@@ -54,7 +54,7 @@ static void test_reads_out_of_bounds_are_found(void **)
 #if EMULATED_ASAN
     assert_found(read, cudaErrorIllegalAddress, "");
 #else
-    float value = 0; /* no more than NaN without a sanitizer */
+    float value = 0;    /* no more than NaN without a sanitizer */
     read();
     assert_cuda(cudaMemcpy(&value, y, sizeof value, cudaMemcpyDeviceToHost));
     assert_true(value != value);
