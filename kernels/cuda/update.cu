@@ -44,10 +44,10 @@ __global__ void update_kernel(cuda_update_tensors all, const struct lane_state *
 {
     const struct lane_state *own = cuda_lane(state, stride, blockIdx.y);
     const cuda_update_tensors t = cuda_update_of(all, stride, blockIdx.y);
-    const cuda_update_numbers a = cuda_update_read(own);
 
     if (!own->finite)
-        return;
+        return; /* the whole block */
+    const cuda_update_numbers a = cuda_update_read(own);
     cuda_each(cuda_span_of<CUDA_UPDATE_PACK>(t.count, t.aligned), [&](int64_t i, auto width) {
         const int n = decltype(width)::value;
         cuda_floats<n> w = cuda_load<n>(t.weight + i), m = {}, v = {};

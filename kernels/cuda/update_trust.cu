@@ -62,12 +62,12 @@ __global__ void trust_norms_kernel(cuda_update_tensors all, const struct lane_st
     const struct lane_state *own = cuda_lane(state, stride, lane);
     const tensor_place place = place_of(list, norm);
     const cuda_update_tensors t = cuda_update_of(all, stride, lane);
-    const cuda_update_numbers a = cuda_update_read(own);
-    const float decay = place.trusted ? a.decay : 0;
     norms sum = {0, 0};
 
     if (!own->finite || place.part >= place.parts)
         return; /* the whole block */
+    const cuda_update_numbers a = cuda_update_read(own);
+    const float decay = place.trusted ? a.decay : 0;
     each_of_tensor(place, t.aligned, [&](int64_t i, auto width) {
         const int n = decltype(width)::value;
         const cuda_floats<n> w = cuda_load<n>(t.weight + i), g = cuda_load<n>(t.gradient + i);
@@ -117,11 +117,11 @@ __global__ void trust_update_kernel(cuda_update_tensors all, const struct lane_s
     const struct lane_state *own = cuda_lane(state, stride, lane);
     const tensor_place place = place_of(list, norm);
     const cuda_update_tensors t = cuda_update_of(all, stride, lane);
-    const cuda_update_numbers a = cuda_update_read(own);
-    const float decay = place.trusted ? a.decay : 0;
 
     if (!own->finite || place.part >= place.parts)
         return; /* the whole block */
+    const cuda_update_numbers a = cuda_update_read(own);
+    const float decay = place.trusted ? a.decay : 0;
     const float ratio = trust_ratio<LAMB>(place, a);
     each_of_tensor(place, t.aligned, [&](int64_t i, auto width) {
         const int n = decltype(width)::value;
