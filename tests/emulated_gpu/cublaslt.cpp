@@ -271,7 +271,7 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t of,
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
-    *preference = new cublasLtPreference{0};
+    *preference = new cublasLtPreference{0, 256, 256, 256, 256};
     return CUBLAS_STATUS_SUCCESS;
 }
 
