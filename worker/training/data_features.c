@@ -22,8 +22,15 @@ static void fill_numbers(const struct scaling *scaling, const double *number, co
                          int64_t count, float *x, int64_t stride)
 {
     if (scaling->preprocess == PREPROCESS_QUANTILE) {
-        for (int64_t i = 0; i < count; i++)
-            x[i * stride] = (float)scaling_apply(scaling, number[rows[i]]);
+        double last = NAN, score = scaling_apply(scaling, NAN);
+        for (int64_t i = 0; i < count; i++) {
+            double value = number[rows[i]];
+            /* Pixels and counters repeat themselves, and a score costs a hundred times a comparison. */
+            if (value != last && !(isnan(value) && isnan(last)))
+                score = scaling_apply(scaling, value);
+            last = value;
+            x[i * stride] = (float)score;
+        }
         return;
     }
     for (int64_t i = 0; i < count; i++) {

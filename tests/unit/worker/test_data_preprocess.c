@@ -25,7 +25,9 @@ static void draw_cells(uint64_t seed)
                  &"pqrstuvw"[words.word[2] % 8]);
         /* Some often, most once or never again. */
         uint32_t kind = words.word[3] % (words.word[3] % 7 ? 40 : 4000);
-        snprintf(cells.many[i], sizeof cells.many[i], words.word[3] % 11 ? "m%u" : "", kind);
+        snprintf(cells.many[i], sizeof cells.many[i], "m%u", kind);
+        if (words.word[3] % 11 == 0)
+            cells.many[i][0] = 0;
     }
 }
 
