@@ -394,11 +394,11 @@ static void test_epilogues_backward(void **)
 static void test_bias_gradients_of_inputs(void **)
 {
     emulated::random dice = {8};
-    sheet a(5, 40, 1, CUDA_R_16BF, false, dice), b(40, 7, 1, CUDA_R_16BF, false, dice),
-        d(5, 7, 1, CUDA_R_16BF, false, dice);
+    sheet a(6, 40, 1, CUDA_R_16BF, false, dice), b(40, 7, 1, CUDA_R_16BF, false, dice),
+        d(6, 7, 1, CUDA_R_16BF, false, dice);
     for (uint32_t epilogue : {CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADB}) {
         bool of_a = epilogue == CUBLASLT_EPILOGUE_BGRADA;
-        sheet bias(of_a ? 5 : 7, 1, 1, CUDA_R_32F, false, dice);
+        sheet bias(of_a ? 6 : 7, 1, 1, CUDA_R_32F, false, dice);
         light with(a, b, d);
         with.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
         with.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, (void *)bias.device);
