@@ -1,4 +1,5 @@
 /* rung leaderboard [SWEEP]: the ranked trials. */
+#include "cli/baseline_table.h"
 #include "cli/command.h"
 #include "cli/final_table.h"
 #include "cli/options.h"
@@ -99,6 +100,15 @@ static void add_outcomes(json_t *rows)
         const char *reason = json_get_string(row, "reason", "");
         bool plain = reason[0] == '\0' || strcmp(reason, "finished") == 0 || strcmp(reason, "user") == 0;
         json_object_set_new(row, "outcome", json_string(plain ? json_get_string(row, "state", "") : reason));
+    }
+}
+
+/* The last row of the whole board. It is no trial, so that no condition finds it. */
+static void add_baseline(const struct leaderboard *board, const json_t *sweep, json_t *rows)
+{
+    json_t *row = board->where == NULL ? baseline_row(sweep) : NULL;
+    if (row != NULL) {
+        json_array_append_new(rows, row);
     }
 }
 
@@ -205,6 +215,8 @@ static int print_final(const json_t *sweep)
     struct text text;
     struct error err = {0};
     text_init(&text);
+    baseline_append_note(&text, sweep);
+    text_append(&text, text.size > 0 && !json_is_null(json_object_get(sweep, "final")) ? "\n" : "");
     int result = final_append(&text, sweep, &err);
     if (result == 0 && text.size > 0) {
         printf("\n%s", text.data);
@@ -234,6 +246,7 @@ static int print_rows(const struct leaderboard *board, const json_t *sweep, json
     } else if (result == 0) {
         if (board->query.format == LISTING_TABLE) {
             add_outcomes(rows);
+            add_baseline(board, sweep, rows);
         }
         result =
             query_print(&board->query, "leaderboard", &shown, board->columns != NULL ? &shown : &all, rows);

@@ -233,6 +233,37 @@ static int append_attempts(struct text *text, const json_t *attempts, struct err
     return result;
 }
 
+/* What the newest attempt that said so was trained with, besides the derived values: names of inner values
+ * are joined by blanks. */
+static json_t *details_of(const json_t *trial)
+{
+    json_t *details = NULL, *flat = json_object(), *attempt, *value, *inner;
+    const char *name, *inner_name;
+    size_t i;
+    json_array_foreach(json_object_get(trial, "attempts"), i, attempt)
+    {
+        json_t *own = json_object_get(attempt, "details");
+        details = json_is_object(own) ? own : details;
+    }
+    json_object_foreach(details, name, value)
+    {
+        if (strcmp(name, "derived") == 0) {
+            continue;
+        }
+        if (!json_is_object(value)) {
+            json_object_set(flat, name, value);
+            continue;
+        }
+        json_object_foreach(value, inner_name, inner)
+        {
+            char key[120];
+            snprintf(key, sizeof key, "%.50s %.60s", name, inner_name);
+            json_object_set(flat, key, inner);
+        }
+    }
+    return flat;
+}
+
 static int print_text(const struct show *show, const json_t *trial)
 {
     struct text text;
@@ -243,6 +274,9 @@ static int print_text(const struct show *show, const json_t *trial)
     /* What the refit says of itself has its scores, which are told already, and its derived values inside. */
     const json_t *derived = json_object_get(trial, "derived"), *inner = json_object_get(derived, "derived");
     append_values(&text, "derived", inner != NULL ? inner : derived);
+    json_t *details = details_of(trial);
+    append_values(&text, "details", details);
+    json_decref(details);
     if (result == 0) {
         result = append_curve(&text, json_object_get(trial, "curve"), show, &err);
     }

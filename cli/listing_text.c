@@ -14,7 +14,7 @@
 struct layout {
     char **cells;        /* rows + 1 (the headings) times columns */
     int *widths, *least; /* of each column: as laid out, and what it can be narrowed to */
-    bool *numeric;       /* columns of numbers (or of nothing): right-aligned, the values never cut */
+    bool *numeric;       /* columns mostly of numbers (or of nothing): right-aligned, the values never cut */
     size_t columns, rows;
 };
 
@@ -39,7 +39,7 @@ static bool is_number(const json_t *value)
 static bool fill_column(struct layout *layout, const struct listing_column *column, size_t index,
                         const json_t *rows)
 {
-    bool others = false;
+    size_t numbers = 0, others = 0; /* values; a word may stand among numbers */
     int values_width = 0;
     for (size_t row = 0; row <= layout->rows; row++) {
         struct text cell;
@@ -51,7 +51,8 @@ static bool fill_column(struct layout *layout, const struct listing_column *colu
         } else {
             const json_t *value = listing_value(json_array_get(rows, row - 1), column->path);
             bool empty = value == NULL || json_is_null(value);
-            others = others || (!empty && !is_number(value));
+            numbers += !empty && is_number(value);
+            others += !empty && !is_number(value);
             listing_append(&cell, value, column->style);
         }
         char *text = text_steal(&cell);
@@ -64,9 +65,10 @@ static bool fill_column(struct layout *layout, const struct listing_column *colu
         values_width = row > 0 && width > values_width ? width : values_width;
     }
     int widest = layout->widths[index], narrow = widest < NARROWEST ? widest : NARROWEST;
-    layout->numeric[index] = !others;
+    bool numeric = others == 0 || numbers > others;
+    layout->numeric[index] = numeric;
     layout->least[index] = index == 0 ? (widest < FIRST_NARROWEST ? widest : FIRST_NARROWEST)
-                           : !others && values_width > narrow ? values_width
+                           : numeric && values_width > narrow ? values_width
                                                               : narrow;
     return true;
 }

@@ -7,14 +7,16 @@
 static const char *const board_keys[] = {"rank",      "sweep",    "trial",      "state",    "reason",
                                          "objective", "resource", "parameters", "derived",  "metrics",
                                          "seconds",   "worker",   "device",     "attempts", NULL};
-static const char *const list_keys[] = {"name",       "id",         "state",     "method",  "metric", "goal",
-                                        "parameters", "trials",     "completed", "stopped", "failed", "best",
-                                        "best_trial", "created_ms", "ended_ms",  "final",   NULL};
+static const char *const list_keys[] = {"name",   "id",         "state",      "method",     "metric",
+                                        "goal",   "parameters", "trials",     "completed",  "stopped",
+                                        "failed", "best",       "best_trial", "created_ms", "ended_ms",
+                                        "final",  "baseline",   "precision",  NULL};
 static const char *const trial_keys[] = {"trial",     "state",    "reason", "parameters", "derived",
                                          "objective", "resource", "curve",  "attempts",   NULL};
 static const char *const curve_keys[] = {"resource", "attempt", "seconds", "metrics", NULL};
-static const char *const attempt_keys[] = {"attempt",  "worker",  "device", "start",   "until", "started_ms",
-                                           "ended_ms", "outcome", "error",  "seconds", NULL};
+static const char *const attempt_keys[] = {"attempt", "worker",     "device",   "start",
+                                           "until",   "started_ms", "ended_ms", "outcome",
+                                           "error",   "seconds",    "details",  NULL};
 
 /* Moves the keys named to the front, in this order; a newer coordinator's other keys follow. */
 static int order_object(json_t *object, const char *const *keys)

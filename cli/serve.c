@@ -203,6 +203,7 @@ int serve_open(struct serve *serve)
         .security = options->insecure ? NULL : &serve->security,
         .own_worker = serve->own_worker,
         .data_files = serve->data_files,
+        .baseline = true,
         .resume = options->resume,
         .linger = options->linger,
         .log = &serve->log,

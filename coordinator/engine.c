@@ -297,6 +297,6 @@ void engine_counts(const struct engine *engine, struct engine_counts *counts)
         .best_resource = best ? best->record.resource : 0,
         .resource_done = engine->resource_done,
         .state = engine->sweep.state,
-        .refitting = final && !trial_state_is_end(final->record.state),
+        .refitting = engine->settings.final && final && !trial_state_is_end(final->record.state),
     };
 }

@@ -44,6 +44,7 @@ struct engine_settings {
     bool objective_best;
     const json_t *train; /* sent in welcome */
     const json_t *final; /* `final` of the spec: {"refit","seeds","epochs"}, or NULL: no refit */
+    bool baseline;       /* a linear model is trained too, once the search is over */
     int64_t devices_per_trial, trials_per_device;
     int64_t max_retries; /* crashed */
     int64_t max_losses;  /* lost: 3 */

@@ -194,15 +194,24 @@ static void report_apply(struct engine *engine, struct trial *trial, int64_t num
         trial_curve_add(engine, trial, number, reported->resource, reported->metrics);
 }
 
-/* Values that the worker derived become part of the trial; the refit keeps all it was told. */
+/* Values that the worker derived become part of the trial; the refit keeps all it was told. The attempt keeps
+ * everything as text: there may be as many as trials, and nobody looks at it here. */
 static void details_take(struct engine *engine, struct trial *trial, const struct message *message)
 {
-    json_t *details =
-        trial->record.is_final ? message->details : json_object_get(message->details, "derived");
-    if (!details)
+    json_t *details = message->details, *derived = json_object_get(details, "derived");
+    derived = trial->record.is_final ? details : derived;
+    if (details && !trial->record.is_final) {
+        struct attempt *attempt = trial_newest(trial);
+        free(attempt->details);
+        attempt->details = json_canonical(details);
+        engine_mark_attempt(engine, trial, trial->attempt_count);
+        if (!attempt->details)
+            engine_fail_memory(engine);
+    }
+    if (!derived)
         return;
     json_decref(trial->record.derived);
-    trial->record.derived = json_incref(details);
+    trial->record.derived = json_incref(derived);
     engine_mark_trial(engine, trial);
 }
 

@@ -173,6 +173,7 @@ static void keep_attempt(struct engine *engine, const struct trial *trial, int64
         .outcome = attempt->outcome,
         .error = engine_text(engine, attempt->error),
         .seconds = attempt->seconds,
+        .details = engine_text(engine, attempt->details),
     };
     attempt->is_dirty = false;
 }

@@ -71,6 +71,7 @@ static void restore_attempt(struct engine *engine, const struct attempt_record *
         .worker = worker,
         .device = engine_text(engine, row->device),
         .error = engine_text(engine, row->error),
+        .details = engine_text(engine, row->details),
         .start = row->start,
         .until = row->until,
         .started_ms = row->started_ms,

@@ -11,7 +11,9 @@
  *   engine_rung.c       what its reports lead to at a rung
  *   engine_curve.c      curves and objectives
  *   engine_checkpoint.c which blobs are needed
- *   engine_work.c       what a free slot gets; promotions, prunes, the refit, the end
+ *   engine_work.c       what a free slot gets; promotions, prunes, the end
+ *   engine_final.c      the winner's refit, and the baseline
+ *   engine_precision.c  what `precision: auto` is
  *   engine_operator.c   status, pause, resume, stop
  *
  * Failures (no memory, a broken invariant) are sticky: a function notes the first in engine->failure and goes
@@ -52,6 +54,7 @@ struct attempt {
     struct worker *worker;
     char session[SESSION_SIZE];
     char *device, *error;
+    char *details; /* JSON text: what it was trained with */
     int64_t start, until;
     int64_t started_ms, ended_ms;
     int64_t last_sequence;
@@ -231,6 +234,8 @@ void trial_attempt_over(struct engine *engine, struct trial *trial, enum outcome
 void trial_begin_again(struct engine *engine, struct trial *trial);
 /* In a sweep that is being stopped: what does not run now never will. */
 void trial_give_up(struct engine *engine, struct trial *trial);
+/* Ends one that nobody holds, as nobody's wish any more. */
+void trial_drop(struct engine *engine, struct trial *trial);
 extern const struct heap_order queue_order, ranking_order;
 
 /* engine_rung.c */
@@ -275,6 +280,23 @@ void engine_conclude(struct engine *engine);
 void engine_send_assign(struct engine *engine,
                         struct trial *trial); /* of its open attempt; again if need be */
 void engine_end(struct engine *engine, enum sweep_state state);
+
+/* engine_final.c */
+/* What an assignment of trial 0 asks for: {"refit", "seeds", "epochs", "baseline"}, with the number of epochs
+ * that the winner was best at for "best". New reference. */
+json_t *final_request(struct engine *engine, const struct trial *trial);
+/* Trial 0 has ended: its result becomes the sweep's. Its failure does not fail the sweep. */
+void final_set(struct engine *engine, const struct trial *trial);
+bool final_is_due(const struct engine *engine);
+void final_start(struct engine *engine);
+/* It waits, is of no use but the baseline, and nobody is there to train it. */
+bool final_is_left(const struct engine *engine);
+
+/* engine_precision.c */
+/* Decides what `precision: auto` means in this sweep, by the first worker's devices. */
+void precision_decide(struct engine *engine, const struct message *hello);
+/* The train settings as a worker gets them. New reference. */
+json_t *precision_train(struct engine *engine);
 
 /* engine_operator.c */
 void operator_handle(struct engine *engine, peer_number peer, const struct message *message);

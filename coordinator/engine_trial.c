@@ -72,6 +72,7 @@ void trial_release(struct trial *trial)
     for (int64_t i = 0; i < trial->attempt_count; i++) {
         free(trial->attempts[i].device);
         free(trial->attempts[i].error);
+        free(trial->attempts[i].details);
     }
     free(trial->attempts);
     free(trial->entries);
@@ -117,24 +118,6 @@ void trial_enqueue(struct engine *engine, struct trial *trial, enum queue queue)
 }
 
 /* ---- ends ---- */
-
-/* What the refit said of itself becomes the sweep's result; its failure does not fail the sweep. */
-static void final_set(struct engine *engine, const struct trial *trial)
-{
-    const struct attempt *attempt = trial_newest(trial);
-    if (trial->record.reason == REASON_USER)
-        return; /* nobody wants one */
-    json_decref(engine->sweep.final);
-    if (trial->record.state == TRIAL_COMPLETED)
-        engine->sweep.final = trial->record.derived ? json_incref(trial->record.derived) : json_object();
-    else
-        engine->sweep.final = json_pack("{s:s, s:s?}", "failed", trial_reason_name(trial->record.reason),
-                                        "error", attempt ? attempt->error : NULL);
-    if (!engine->sweep.final)
-        engine_fail_memory(engine);
-    if (trial->record.state == TRIAL_FAILED)
-        engine_note(engine, "the refit of the winner failed: %s", trial_reason_name(trial->record.reason));
-}
 
 static void trial_end(struct engine *engine, struct trial *trial, enum trial_state state,
                       enum trial_reason reason)
@@ -229,14 +212,19 @@ static void trial_retry(struct engine *engine, struct trial *trial, enum trial_r
     }
 }
 
+void trial_drop(struct engine *engine, struct trial *trial)
+{
+    trial_dequeue(engine, trial);
+    trial_end(engine, trial, trial->attempt_count > 0 ? TRIAL_STOPPED : TRIAL_CANCELLED, REASON_USER);
+}
+
 void trial_give_up(struct engine *engine, struct trial *trial)
 {
     bool refit_goes_on = trial->record.is_final && engine->sweep.state == SWEEP_STOPPING;
     if (!engine_is_stopping(engine) || trial->holder || trial_state_is_end(trial->record.state) ||
         refit_goes_on)
         return;
-    trial_dequeue(engine, trial);
-    trial_end(engine, trial, trial->attempt_count > 0 ? TRIAL_STOPPED : TRIAL_CANCELLED, REASON_USER);
+    trial_drop(engine, trial);
 }
 
 static void outcome_take(struct engine *engine, struct trial *trial, enum outcome outcome)

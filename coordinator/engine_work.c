@@ -117,16 +117,6 @@ static struct trial *work_next(struct engine *engine)
     return trial;
 }
 
-/* {"refit","seeds","epochs"} as the spec has it, with the number of epochs that the winner was best at for
- * "best". */
-static json_t *final_request(struct engine *engine, const struct trial *trial)
-{
-    json_t *request = json_deep_copy(engine->settings.final);
-    if (!request || json_object_set_new(request, "epochs", json_integer(trial_newest(trial)->until)) < 0)
-        engine_fail_memory(engine);
-    return request;
-}
-
 void engine_send_assign(struct engine *engine, struct trial *trial)
 {
     const struct worker *worker = trial->holder;
@@ -188,42 +178,9 @@ void engine_end(struct engine *engine, enum sweep_state state)
     engine_drain_all(engine);
 }
 
-/* The refit of the winner, as trial 0. A sweep that was opened again has no result any more: it refits again.
- */
-static bool final_is_due(struct engine *engine)
-{
-    const struct trial *winner = heap_top(&engine->ranking);
-    if (!engine->settings.final || !winner || engine->sweep.state == SWEEP_STOPPING_NOW)
-        return false;
-    const struct trial *final = engine->trials[0];
-    if (!final)
-        return true;
-    if (!trial_state_is_end(final->record.state))
-        return false;
-    return !engine->sweep.final || !json_equal(final->record.parameters, winner->record.parameters);
-}
-
-static void final_start(struct engine *engine)
-{
-    struct trial *trial = engine->trials[0];
-    if (!trial && !(trial = trial_add(engine, 0)))
-        return;
-    checkpoint_drop(engine, trial);
-    json_decref(trial->record.parameters);
-    json_decref(trial->record.derived);
-    trial->record = (struct trial_record){
-        .is_final = true,
-        .state = TRIAL_WAITING,
-        .parameters = json_incref(heap_top(&engine->ranking)->record.parameters),
-    };
-    engine_mark_trial(engine, trial);
-    trial_enqueue(engine, trial, QUEUE_RETRY);
-    engine_dispatch(engine);
-}
-
 void engine_conclude(struct engine *engine)
 {
-    const struct trial *final = engine->trials[0];
+    struct trial *final = engine->trials[0];
     bool stopping = engine_is_stopping(engine);
     if (engine->ended || *engine->failure.message)
         return;
@@ -233,6 +190,8 @@ void engine_conclude(struct engine *engine)
             engine->state_counts[TRIAL_PAUSED] >
         0)
         return;
+    if (final_is_left(engine))
+        trial_drop(engine, final);
     if (final_is_due(engine)) {
         if (!engine->interrupting)
             final_start(engine);

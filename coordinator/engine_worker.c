@@ -207,7 +207,7 @@ static void welcome_send(struct engine *engine, peer_number peer)
     message->trials_per_device = settings->trials_per_device;
     message->heartbeat_seconds = (double)settings->heartbeat_ns / (double)NS_PER_SECOND;
     message->lease_seconds = (double)settings->lease_ns / (double)NS_PER_SECOND;
-    message->train = json_incref((json_t *)settings->train);
+    message->train = precision_train(engine);
     message->metric = engine_text(engine, settings->metric);
     message->maximize = settings->maximize;
     message->objective = engine_text(engine, settings->objective_best ? "best" : "last");
@@ -230,6 +230,7 @@ static void session_take(struct engine *engine, struct worker *worker, peer_numb
         worker_forget_slots(engine, worker);
     if (!same || !worker->record.connected)
         worker_describe(engine, worker, message);
+    precision_decide(engine, message);
     worker->drained = false;
     worker_lease(engine, worker);
     welcome_send(engine, peer);

@@ -87,6 +87,7 @@ static void sweep_record_release(struct sweep_record *sweep)
     json_decref(sweep->normalised);
     free(sweep->version);
     json_decref(sweep->final);
+    json_decref(sweep->baseline);
     memset(sweep, 0, sizeof(*sweep));
 }
 
@@ -103,6 +104,7 @@ static void attempt_record_release(struct attempt_record *attempt)
     free(attempt->session);
     free(attempt->device);
     free(attempt->error);
+    free(attempt->details);
     memset(attempt, 0, sizeof(*attempt));
 }
 
@@ -176,6 +178,7 @@ int record_copy(struct record *to, const struct record *from)
         own_json(&to->sweep.normalised, &failed);
         own_string(&to->sweep.version, &failed);
         own_json(&to->sweep.final, &failed);
+        own_json(&to->sweep.baseline, &failed);
         break;
     case RECORD_TRIAL:
         own_json(&to->trial.parameters, &failed);
@@ -186,6 +189,7 @@ int record_copy(struct record *to, const struct record *from)
         own_string(&to->attempt.session, &failed);
         own_string(&to->attempt.device, &failed);
         own_string(&to->attempt.error, &failed);
+        own_string(&to->attempt.details, &failed);
         break;
     case RECORD_REPORT:
         own_json(&to->report.metrics, &failed);

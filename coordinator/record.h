@@ -63,6 +63,8 @@ struct sweep_record {
     char *version;
     int64_t created_ms, ended_ms; /* ended_ms 0: not ended */
     json_t *final;                /* result of the `final` refit, or NULL */
+    json_t *baseline;             /* of the linear model: {"metrics", "epochs", ...}, or NULL */
+    char precision[8];            /* what `precision: auto` is in this sweep; "": not decided */
 };
 
 struct trial_record {
@@ -92,6 +94,7 @@ struct attempt_record {
     enum outcome outcome;
     char *error;
     double seconds; /* sum of the reports' */
+    char *details;  /* JSON object as text: what it was trained with (derived, precision, memory), or NULL */
 };
 
 struct report_record {

@@ -25,7 +25,8 @@ struct server_settings {
     /* Name of the one worker that this process starts itself, for which alone binds[0] is, or NULL. None is
      * there when the server starts; nobody else gets the name. */
     const char *own_worker;
-    bool resume; /* continue the stored sweep of that name */
+    bool baseline; /* the sweep's workers can train the linear model, see engine.h */
+    bool resume;   /* continue the stored sweep of that name */
     bool linger;
     const char *vfs; /* SQLite VFS, NULL */
     const struct log *log;

@@ -24,6 +24,13 @@ static void sweep_id_draw(char id[SWEEP_ID_SIZE])
 
 /* ---- settings ---- */
 
+/* `final` as the engine takes it: what asks for no refit is none. */
+static const json_t *final_of(const json_t *train)
+{
+    const json_t *final = json_object_get(train, "final");
+    return strcmp(json_get_string(final, "refit", ""), "none") == 0 ? NULL : final;
+}
+
 static void engine_settings_build(struct server *server, const char *sweep_id, uint64_t seed)
 {
     const struct spec *spec = server->settings.spec;
@@ -39,7 +46,8 @@ static void engine_settings_build(struct server *server, const char *sweep_id, u
         .maximize = spec->maximize,
         .objective_best = spec->objective == OBJECTIVE_BEST,
         .train = server->train,
-        .final = json_object_get(server->train, "final"),
+        .final = final_of(server->train),
+        .baseline = server->settings.baseline && spec->metric,
         .devices_per_trial = spec->devices_per_trial,
         .trials_per_device = 1,
         .max_retries = spec->max_retries,

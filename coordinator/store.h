@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define STORE_APPLICATION_ID 0x72756e67 /* "rung" */
-#define STORE_VERSION 1
+#define STORE_VERSION 2
 
 enum store_mode {
     STORE_WRITE, /* creates the file when missing; takes the lock; migrates */

@@ -58,10 +58,11 @@ static int store_refuse_version(struct store *store, int64_t version, struct err
         store->path, origin, origin[0] != '\0' ? ", " : "", (long long)version, RUNG_VERSION, STORE_VERSION);
 }
 
-/* 1: ours; 0: empty, to be created; -1: err. Reads the file for the first time. */
-static int store_identify(struct store *store, struct error *err)
+/* 1: ours; 0: empty, to be created; -1: err. Reads the file for the first time. *found: its version. */
+static int store_identify(struct store *store, int64_t *found, struct error *err)
 {
-    int64_t application, version, tables;
+    int64_t application, version = 0, tables;
+    *found = 0;
     if (store_ask_integer(store, "PRAGMA application_id", &application, err) != 0 ||
         store_ask_integer(store, "PRAGMA user_version", &version, err) != 0 ||
         store_ask_integer(store, "SELECT count(*) FROM sqlite_schema", &tables, err) != 0) {
@@ -80,7 +81,30 @@ static int store_identify(struct store *store, struct error *err)
     if (version > STORE_VERSION) {
         return store_refuse_version(store, version, err);
     }
+    *found = version;
     return 1;
+}
+
+/* Brings the tables of an older version up to this one, all or nothing. */
+static int store_migrate(struct store *store, int64_t version, struct error *err)
+{
+    static const char *const steps[STORE_VERSION] = {[1] = SQL_MIGRATE_1};
+    if (version == STORE_VERSION) {
+        return 0;
+    }
+    int result = store_begin(store, true, err);
+    if (result != 0) {
+        return -1;
+    }
+    for (int64_t from = version; result == 0 && from < STORE_VERSION; from++) {
+        result = steps[from] ? store_execute(store, steps[from], err) : -1;
+    }
+    result = result == 0 ? store_execute(store, SQL_SIGN, err) : result;
+    if (result != 0) {
+        store_end(store, false, NULL);
+        return -1;
+    }
+    return store_end(store, true, err);
 }
 
 /* WAL first, then everything in one transaction: a crash in between leaves an empty file, which is created
@@ -132,12 +156,25 @@ static int store_open_writing(struct store *store, const char *vfs, bool *create
     if (store_connect(store, vfs, false, err) != 0) {
         return -1;
     }
-    int known = store_identify(store, err);
+    int64_t version;
+    int known = store_identify(store, &version, err);
     if (known < 0 || store_execute(store, "PRAGMA journal_mode=WAL; " SQL_WRITER_SETTINGS, err) != 0 ||
         store_prepare_some(store, STATEMENT_BEGIN, STATEMENT_BEGIN_READ, err) != 0) {
         return -1;
     }
-    return known == 1 ? 0 : store_create_tables(store, err);
+    return known == 1 ? store_migrate(store, version, err) : store_create_tables(store, err);
+}
+
+/* A reader changes nothing, so an older database is opened as a writer for a moment. */
+static int store_modernise(const struct store *store, const char *vfs, struct error *err)
+{
+    struct store *writer = store_open(store->path, STORE_WRITE, vfs, err);
+    if (writer == NULL) {
+        return error_prefix(err, "database %s is of an older rung and has to be brought up to date",
+                            store->path);
+    }
+    store_close(writer);
+    return 0;
 }
 
 static int store_open_reading(struct store *store, const char *vfs, struct error *err)
@@ -167,7 +204,12 @@ static int store_open_reading(struct store *store, const char *vfs, struct error
     if (readable != 1) {
         return -1;
     }
-    return store_identify(store, err) == 1 ? store_execute(store, SQL_READER_SETTINGS, err) : -1;
+    int64_t version;
+    if (store_identify(store, &version, err) != 1 ||
+        (version < STORE_VERSION && store_modernise(store, vfs, err) != 0)) {
+        return -1;
+    }
+    return store_execute(store, SQL_READER_SETTINGS, err);
 }
 
 /* Removes what a failed creation left, so that nothing half-written stays. */

@@ -30,6 +30,8 @@ static void put_sweep(struct cursor *cursor, const struct sweep_record *sweep)
     cursor_put_integer(cursor, sweep->created_ms);
     cursor_put_integer(cursor, sweep->ended_ms);
     cursor_put_json(cursor, sweep->final);
+    cursor_put_json(cursor, sweep->baseline);
+    cursor_put_text(cursor, sweep->precision);
 }
 
 static void put_trial(struct cursor *cursor, const struct trial_record *trial)
@@ -65,6 +67,7 @@ static void put_attempt(struct cursor *cursor, const struct attempt_record *atte
     cursor_put_static(cursor, outcome_name(attempt->outcome));
     cursor_put_static(cursor, attempt->error);
     cursor_put_real(cursor, duration(attempt->seconds));
+    cursor_put_static(cursor, attempt->details);
 }
 
 static void put_report(struct cursor *cursor, const struct report_record *report)
@@ -187,6 +190,9 @@ void cursor_get_sweep(struct cursor *cursor, struct sweep_record *sweep)
     sweep->created_ms = cursor_get_integer(cursor);
     sweep->ended_ms = cursor_get_integer(cursor);
     sweep->final = cursor_get_json(cursor);
+    sweep->baseline = cursor_get_json(cursor);
+    const char *precision = cursor_get_static(cursor);
+    strncat(sweep->precision, precision != NULL ? precision : "", sizeof sweep->precision - 1);
 }
 
 /* The rows below start with the sweep's id, which the caller knows. */
@@ -234,6 +240,7 @@ void cursor_get_attempt(struct cursor *cursor, struct attempt_record *attempt)
     }
     attempt->error = cursor_get_text(cursor);
     attempt->seconds = cursor_get_real(cursor);
+    attempt->details = cursor_get_text(cursor);
 }
 
 void cursor_get_report(struct cursor *cursor, struct report_record *report)

@@ -30,10 +30,21 @@ static json_t *time_or_null(int64_t utc_ms)
     return utc_ms != 0 ? json_integer(utc_ms) : json_null();
 }
 
+static json_t *value_or_null(json_t *value)
+{
+    return value != NULL ? json_incref(value) : json_null();
+}
+
 /* The object itself, or {} for none; takes no reference of its own. */
 static json_t *object_of(json_t *value)
 {
     return value != NULL ? json_incref(value) : json_object();
+}
+
+static json_t *details_or_null(const char *details)
+{
+    json_t *object = details != NULL ? json_parse(details, strlen(details), NULL) : NULL;
+    return object != NULL ? object : json_null();
 }
 
 static json_t *attempt_json(const struct attempt_record *attempt)
@@ -49,6 +60,7 @@ static json_t *attempt_json(const struct attempt_record *attempt)
     failed |= json_object_set_new(object, "outcome", json_string(outcome_name(attempt->outcome)));
     failed |= json_object_set_new(object, "error", text_or_null(attempt->error));
     failed |= json_object_set_new(object, "seconds", json_number(attempt->seconds));
+    failed |= json_object_set_new(object, "details", details_or_null(attempt->details));
     if (failed != 0) {
         json_decref(object);
         return NULL;
@@ -283,8 +295,9 @@ static json_t *sweep_json(struct store *store, const struct sweep_record *sweep,
     failed |= json_object_set_new(object, "best_trial", trial);
     failed |= json_object_set_new(object, "created_ms", json_integer(sweep->created_ms));
     failed |= json_object_set_new(object, "ended_ms", time_or_null(sweep->ended_ms));
-    failed |=
-        json_object_set_new(object, "final", sweep->final != NULL ? json_incref(sweep->final) : json_null());
+    failed |= json_object_set_new(object, "final", value_or_null(sweep->final));
+    failed |= json_object_set_new(object, "baseline", value_or_null(sweep->baseline));
+    failed |= json_object_set_new(object, "precision", text_or_null(sweep->precision));
     if (failed != 0) {
         json_decref(object);
         return no_memory(err);

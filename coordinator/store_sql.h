@@ -10,7 +10,8 @@
     "CREATE TABLE sweep ("                                                                                   \
     " id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL, spec_text TEXT,"                  \
     " normalised TEXT, spec_sha256 TEXT NOT NULL, seed TEXT NOT NULL, version TEXT,"                         \
-    " created_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, final TEXT) STRICT;"                           \
+    " created_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, final TEXT, baseline TEXT,"                    \
+    " precision TEXT NOT NULL DEFAULT '') STRICT;"                                                           \
     "CREATE TABLE trial ("                                                                                   \
     " sweep TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL,"              \
     " parameters TEXT, derived TEXT, objective REAL,"                                                        \
@@ -22,7 +23,7 @@
     " sweep TEXT NOT NULL, trial INTEGER NOT NULL, number INTEGER NOT NULL, worker TEXT, session TEXT,"      \
     " device TEXT, start INTEGER NOT NULL, until INTEGER NOT NULL, started_ms INTEGER NOT NULL,"             \
     " ended_ms INTEGER NOT NULL, last_sequence INTEGER NOT NULL, outcome TEXT NOT NULL, error TEXT,"         \
-    " seconds REAL NOT NULL, PRIMARY KEY (sweep, trial, number)) STRICT, WITHOUT ROWID;"                     \
+    " seconds REAL NOT NULL, details TEXT, PRIMARY KEY (sweep, trial, number)) STRICT, WITHOUT ROWID;"       \
     "CREATE TABLE report ("                                                                                  \
     " sweep TEXT NOT NULL, trial INTEGER NOT NULL, resource INTEGER NOT NULL, attempt INTEGER NOT NULL,"     \
     " received_ms INTEGER NOT NULL, seconds REAL NOT NULL, metrics TEXT,"                                    \
@@ -37,23 +38,31 @@
     " PRIMARY KEY (sweep, name)) STRICT, WITHOUT ROWID;"                                                     \
     "INSERT INTO origin VALUES ('" RUNG_VERSION "');"
 
+/* From version 1 to 2. */
+#define SQL_MIGRATE_1                                                                                        \
+    "ALTER TABLE sweep ADD COLUMN baseline TEXT;"                                                            \
+    "ALTER TABLE sweep ADD COLUMN precision TEXT NOT NULL DEFAULT '';"                                       \
+    "ALTER TABLE attempt ADD COLUMN details TEXT;"
+
 /* Compiled when a store opens; STATEMENT_x is the index of its text. `write`: of use to a writer only.
  *
  * A sweep is updated and never replaced: REPLACE would silently delete another sweep of the same name. */
 #define SQL_SWEEP_COLUMNS                                                                                    \
-    "id, name, state, spec_text, normalised, spec_sha256, seed, version, created_ms, ended_ms, final"
+    "id, name, state, spec_text, normalised, spec_sha256, seed, version, created_ms, ended_ms, final, "      \
+    "baseline, precision"
 #define STORE_STATEMENTS(X)                                                                                  \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                              \
     X(COMMIT, "COMMIT")                                                                                      \
     X(ROLLBACK, "ROLLBACK")                                                                                  \
     X(BEGIN_READ, "BEGIN")                                                                                   \
-    X(PUT_SWEEP, "INSERT INTO sweep (" SQL_SWEEP_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?)"                  \
+    X(PUT_SWEEP, "INSERT INTO sweep (" SQL_SWEEP_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"              \
                  " ON CONFLICT (id) DO UPDATE SET name=excluded.name, state=excluded.state,"                 \
                  " spec_text=excluded.spec_text, normalised=excluded.normalised,"                            \
                  " spec_sha256=excluded.spec_sha256, seed=excluded.seed, version=excluded.version,"          \
-                 " created_ms=excluded.created_ms, ended_ms=excluded.ended_ms, final=excluded.final")        \
+                 " created_ms=excluded.created_ms, ended_ms=excluded.ended_ms, final=excluded.final,"        \
+                 " baseline=excluded.baseline, precision=excluded.precision")                                \
     X(PUT_TRIAL, "INSERT OR REPLACE INTO trial VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                      \
-    X(PUT_ATTEMPT, "INSERT OR REPLACE INTO attempt VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                    \
+    X(PUT_ATTEMPT, "INSERT OR REPLACE INTO attempt VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                  \
     X(PUT_REPORT, "INSERT OR REPLACE INTO report VALUES (?,?,?,?,?,?,?)")                                    \
     X(PUT_RUNG_ENTRY, "INSERT OR REPLACE INTO rung_entry VALUES (?,?,?,?,?,?,?,?)")                          \
     X(PUT_WORKER, "INSERT OR REPLACE INTO worker VALUES (?,?,?,?,?,?,?,?,?)")                                \
@@ -80,9 +89,9 @@
     X(NAMES_OF_METRICS, "SELECT DISTINCT key FROM trial AS t, json_each((" SQL_REPORT_LAST "))"              \
                         " WHERE t.sweep = ?")
 
-/* The newest attempt's report per resource is a trial's curve; what is shown is its last point, or its best.
- * ?1 sweep, ?2 the factor that makes smaller better (-1 or 1), ?3 the metric's JSON path (objective `best`
- * only). 9e999 reads as infinity: abs(x) < 9e999 is true for finite numbers alone. */
+/* The newest attempt's report per resource is a trial's curve; what is shown is its last point, or its
+ * best. ?1 sweep, ?2 the factor that makes smaller better (-1 or 1), ?3 the metric's JSON path (objective
+ * `best` only). 9e999 reads as infinity: abs(x) < 9e999 is true for finite numbers alone. */
 #define SQL_REPORT_LAST                                                                                      \
     "SELECT metrics FROM report AS r WHERE r.sweep = t.sweep AND r.trial = t.number"                         \
     " AND r.resource <= t.resource ORDER BY resource DESC, attempt DESC LIMIT 1"
@@ -92,8 +101,8 @@
     " AND n.trial = r.trial AND n.resource = r.resource AND n.attempt > r.attempt)"                          \
     " ORDER BY CASE WHEN json_type(metrics, ?3) IN ('integer', 'real')"                                      \
     " THEN json_extract(metrics, ?3) * ?2 END NULLS LAST, resource LIMIT 1"
-/* `ranked` is cheap and sees every trial; the columns of a board cost a look-up each and are worked out only
- * where they are asked for. With --top the trials are chosen first, then shown. */
+/* `ranked` is cheap and sees every trial; the columns of a board cost a look-up each and are worked out
+ * only where they are asked for. With --top the trials are chosen first, then shown. */
 #define SQL_BOARD(report, source)                                                                            \
     "(SELECT rank, trial, state, reason, objective, resource, bracket, parameters, derived,"                 \
     " (" report ") AS metrics,"                                                                              \

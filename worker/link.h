@@ -19,10 +19,12 @@
  *   {"type":"report","trial":3,"attempt":1,"resource":1,"metrics":{},"seconds":0.01,
  *    "details":{"derived":{}} with the first of an attempt}
  *   {"type":"ended","trial":3,"attempt":1,"outcome":"...","resource":9,"checkpoint":"/path or null",
- *    "error":"... or null","blame":"checkpoint|worker or null","details":{"derived":{},...}}
+ *    "error":"... or null","blame":"checkpoint|worker or null","device_failed":false,
+ *    "details":{"derived":{},...}}
  *        outcome: finished, paused, stopped, interrupted, diverged, out_of_memory, invalid or crashed
  *        blame: with interrupted, the fault is not the trial's: the checkpoint it was to start from cannot be
  *        used, or this machine's disk failed
+ *        device_failed: with crashed, the device can compute nothing more in this process, which ends itself
  *
  * The runner exits when the link closes. Lines are at most 16 MiB. */
 #ifndef RUNG_WORKER_LINK_H

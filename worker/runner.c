@@ -49,11 +49,12 @@ void runner_send_report(struct runner *runner, int64_t resource, json_t *metrics
 void runner_send_ended(struct runner *runner, const char *outcome, int64_t resource, bool saved,
                        const struct error *reason, json_t *details)
 {
-    runner_send(runner, json_pack("{s:s,s:I,s:I,s:s,s:I,s:s?,s:s?,s:s?,s:o?}", "type", "ended", "trial",
+    runner_send(runner, json_pack("{s:s,s:I,s:I,s:s,s:I,s:s?,s:s?,s:s?,s:b,s:o?}", "type", "ended", "trial",
                                   (json_int_t)runner->run.trial, "attempt", (json_int_t)runner->run.attempt,
                                   "outcome", outcome, "resource", (json_int_t)resource, "checkpoint",
                                   saved ? runner->run.save : NULL, "error", reason ? reason->message : NULL,
-                                  "blame", runner->run.blame, "details", details));
+                                  "blame", runner->run.blame, "device_failed", (int)runner->device_failed,
+                                  "details", details));
 }
 
 void runner_note(const struct runner *runner, const char *format, ...)
@@ -94,20 +95,22 @@ void runner_note_start(const struct runner *runner, const struct dataset *datase
     json_decref(facts);
 }
 
-int runner_save(struct runner *runner, const char *what, struct error *err)
+/* After an error that spoils a device every call fails, so asking it once more tells. */
+static bool device_is_spoilt(const struct runner *runner)
 {
-    if (trainer_save(runner->trainer, runner->run.save, err) == 0) {
-        return 0;
-    }
-    if (err->code == ERROR_RESOURCE) {
-        runner->run.blame = BLAME_WORKER;
-    }
-    return error_prefix(err, "save the %s", what);
+    struct error again = {0};
+    return runner->device->operations->synchronize(runner->device, &again) != 0;
 }
 
-const char *runner_outcome(const struct runner *runner, const struct error *reason)
+const char *runner_outcome(struct runner *runner, const struct error *reason, const char *blame)
 {
-    if (runner->run.blame) {
+    runner->device_failed =
+        reason->code != ERROR_MEMORY && reason->code != ERROR_USAGE && device_is_spoilt(runner);
+    if (runner->device_failed) {
+        return "crashed";
+    }
+    runner->run.blame = blame;
+    if (blame) {
         return "interrupted";
     }
     switch (reason->code) {
@@ -120,10 +123,23 @@ const char *runner_outcome(const struct runner *runner, const struct error *reas
     }
 }
 
+int runner_settings(const struct runner *runner, struct training_settings *settings, struct error *err)
+{
+    const json_t *train = runner_train_settings(runner);
+    if (training_settings_read(settings, train, runner->run.parameters, err) != 0) {
+        return -1;
+    }
+    if (settings->precision == PRECISION_AUTO) {
+        bool half = strcmp(json_get_string(train, "auto_precision", "fp32"), "bf16") == 0;
+        settings->precision = half ? PRECISION_BF16 : PRECISION_FP32;
+    }
+    return 0;
+}
+
 static void runner_drop_run(struct runner *runner)
 {
-    trainer_destroy(runner->trainer);
-    runner->trainer = NULL;
+    replicates_destroy(runner->replicates);
+    runner->replicates = NULL;
     json_decref(runner->run.line);
     memset(&runner->run, 0, sizeof runner->run);
 }
@@ -223,14 +239,18 @@ static int runner_take(struct runner *runner, json_t *line, struct error *err)
         result = runner_begin(runner, line, err);
     } else if (!runner_take_control(runner, line)) {
         result = error_set(err, ERROR_PROTOCOL, "the agent sent a line of unknown type '%s'", type);
-    } else if (runner->trainer && runner->run.stopped) {
+    } else if (runner->replicates && runner->run.stopped) {
         runner_drop_run(runner); /* it was paused; nobody waits for an answer */
-    } else if (runner->trainer && runner->run.until > trainer_resource(runner->trainer) &&
+    } else if (runner->replicates && runner->run.until > replicates_resource(runner->replicates) &&
                !runner->run.interrupted) {
         runner_train(runner);
     }
-    if (!runner->trainer) {
+    if (!runner->replicates) {
         runner_drop_run(runner); /* over */
+    }
+    if (runner->device_failed && result == 0) {
+        result = error_set(err, ERROR_RESOURCE, "device %s cannot be used any more in this process",
+                           runner->device->name);
     }
     return result;
 }

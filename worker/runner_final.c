@@ -1,8 +1,9 @@
-/* The refit: the winner's parameters trained again with several seeds, scored on the test rows.
+/* After the search: the refit, the winner's parameters trained again with several seeds and scored on the
+ * test rows; and the baseline, where it is asked for.
  *
- * details = {"test_accuracy": {"mean", "sd"}, ... one for each test metric, "seeds", "epochs", "derived"}; sd
- * is the sample's (n - 1), 0 for one seed. The model of the first seed is saved. Seed k's trial seed is
- * trial_seed(sweep seed ^ FNV-1a("final"), k), so that it is none of a trial's. */
+ * details = {"test_accuracy": {"mean", "sd"}, ... one for each test metric, "seeds", "epochs", "derived",
+ * "baseline"}; sd is the sample's (n - 1), 0 for one seed. The model of the first seed is saved. Seed k's
+ * trial seed is trial_seed(sweep seed ^ FNV-1a("final"), k), so that it is none of a trial's. */
 #include "worker/runner_private.h"
 
 #include "base/random.h"
@@ -97,7 +98,7 @@ static int final_train(struct runner *runner, int64_t epochs, bool *diverged, js
 }
 
 static int final_seed(struct runner *runner, const struct training_settings *settings, int64_t index,
-                      int64_t epochs, bool *diverged, json_t *scores, struct error *err)
+                      int64_t epochs, bool *diverged, json_t *scores, const char **blame, struct error *err)
 {
     const struct dataset *rows = final_rows(runner, err);
     uint64_t base = settings->seed >= 0 ? (uint64_t)settings->seed : runner->seed;
@@ -111,8 +112,9 @@ static int final_seed(struct runner *runner, const struct training_settings *set
         runner_note_start(runner, rows, trainer_derived(runner->trainer));
     }
     int result = final_train(runner, epochs, diverged, &metrics, err);
-    if (result == 1 && index == 0 && runner_save(runner, "model", err) != 0) {
-        result = -1;
+    if (result == 1 && index == 0 && trainer_save(runner->trainer, runner->run.save, err) != 0) {
+        *blame = err->code == ERROR_RESOURCE ? BLAME_WORKER : NULL; /* its disk */
+        result = error_prefix(err, "save the model");
     }
     if (result == 1 && scores_add(scores, metrics) != 0) {
         result = error_set(err, ERROR_MEMORY, "no memory for the scores");
@@ -130,19 +132,16 @@ static json_t *final_details(json_t *scores, int64_t seeds, int64_t epochs, json
     return details;
 }
 
-void runner_refit(struct runner *runner)
+/* All seeds. 1: done, *details are the result; 0: asked to stop, or diverged; -1 err. */
+static int final_seeds(struct runner *runner, int64_t epochs, bool *diverged, const char **blame,
+                       json_t **details, struct error *err)
 {
     struct training_settings settings;
-    struct error err = {0};
-    int result =
-        training_settings_read(&settings, runner_train_settings(runner), runner->run.parameters, &err);
     int64_t seeds = json_get_integer(runner->run.final, "seeds", 5);
-    int64_t epochs = json_get_integer(runner->run.final, "epochs", settings.epochs);
-    bool diverged = false;
     json_t *scores = json_object(), *derived = NULL;
-    result = result == 0 ? 1 : result;
+    int result = runner_settings(runner, &settings, err) == 0 ? 1 : -1;
     for (int64_t index = 0; index < seeds && result == 1; index++) {
-        result = final_seed(runner, &settings, index, epochs, &diverged, scores, &err);
+        result = final_seed(runner, &settings, index, epochs, diverged, scores, blame, err);
         if (runner->trainer && !derived) {
             derived = derived_to_json(trainer_derived(runner->trainer));
         }
@@ -151,16 +150,50 @@ void runner_refit(struct runner *runner)
     }
     runner_note(runner, "the refit with %lld seeds of %lld epochs %s%s%s", (long long)seeds,
                 (long long)epochs, result == 1 ? "has finished" : "ended early", result < 0 ? ": " : "",
-                result < 0 ? err.message : "");
+                result < 0 ? err->message : "");
+    if (result == 1) {
+        *details = final_details(scores, seeds, epochs, derived);
+    }
+    json_decref(scores);
+    json_decref(derived);
+    return result;
+}
+
+/* Into *details, which may be NULL before. The same results. */
+static int final_baseline(struct runner *runner, json_t **details)
+{
+    if (!json_get_boolean(runner->run.final, "baseline", false)) {
+        return 1;
+    }
+    json_t *baseline = runner_baseline(runner);
+    if (!baseline) {
+        return 0;
+    }
+    *details = *details ? *details : json_object();
+    json_object_set_new(*details, "baseline", baseline);
+    return 1;
+}
+
+void runner_refit(struct runner *runner)
+{
+    struct error err = {0};
+    bool diverged = false, refits = strcmp(json_get_string(runner->run.final, "refit", ""), "none") != 0;
+    const char *blame = NULL;
+    int64_t epochs = json_get_integer(runner->run.final, "epochs", runner->run.until);
+    json_t *details = NULL;
+    int result = refits ? final_seeds(runner, epochs, &diverged, &blame, &details, &err) : 1;
+    if (result == 1) {
+        result = final_baseline(runner, &details);
+    }
+    if (result == 1) {
+        runner_send_ended(runner, "finished", epochs, refits, NULL, details);
+        return;
+    }
+    json_decref(details);
     if (result < 0) {
-        runner_send_ended(runner, runner_outcome(runner, &err), 0, false, &err, NULL);
-    } else if (result == 1) {
-        runner_send_ended(runner, "finished", epochs, true, NULL,
-                          final_details(scores, seeds, epochs, derived));
+        runner_send_ended(runner, runner_outcome(runner, &err, blame), 0, false, &err, NULL);
     } else {
         const char *outcome = diverged ? "diverged" : runner->run.stopped ? "stopped" : "interrupted";
         runner_send_ended(runner, outcome, 0, false, NULL, NULL);
     }
-    json_decref(scores);
-    json_decref(derived);
 }

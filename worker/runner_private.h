@@ -1,9 +1,10 @@
 /* What the parts of the runner share: runner.c (link and life), runner_trial.c (a trial), runner_final.c (the
- * refit). */
+ * refit), runner_baseline.c (the linear model). */
 #ifndef RUNG_WORKER_RUNNER_PRIVATE_H
 #define RUNG_WORKER_RUNNER_PRIVATE_H
 
 #include "worker/link.h"
+#include "worker/runner_replicates.h"
 #include "worker/training/data.h"
 #include "worker/training/settings.h"
 #include "worker/training/trainer.h"
@@ -28,9 +29,11 @@ struct runner {
     uint64_t seed;
     struct dataset dataset, refit; /* refit: loaded when first needed */
     bool has_dataset, has_refit;
-    struct run run;          /* the one under way or paused; line NULL: none */
-    struct trainer *trainer; /* its state, kept while it is paused */
-    bool link_failed;        /* closed, or nonsense came: go */
+    struct run run;                /* the one under way or paused; line NULL: none */
+    struct replicates *replicates; /* its state, kept while it is paused */
+    struct trainer *trainer;       /* of the refit: the seed under way */
+    bool link_failed;              /* closed, or nonsense came: go */
+    bool device_failed;            /* nothing can be computed in this process any more */
 };
 
 /* Takes what the agent has sent since, without waiting: a higher until, stop. */
@@ -46,16 +49,20 @@ void runner_note(const struct runner *runner, const char *format, ...) __attribu
 /* How the attempt begins: the data, the device, the parameters and what they come to. */
 void runner_note_start(const struct runner *runner, const struct dataset *dataset,
                        const struct derived *derived);
-/* Saves the trainer's state at run.save; a disk that fails is blamed on the worker. */
-int runner_save(struct runner *runner, const char *what, struct error *err);
-/* The outcome that an error amounts to. */
-const char *runner_outcome(const struct runner *runner, const struct error *reason);
+/* The outcome that an error amounts to. Notes whether the device is behind it: then nobody else is to blame.
+ * `blame`: whose fault it is otherwise, NULL the trial's. */
+const char *runner_outcome(struct runner *runner, const struct error *reason, const char *blame);
+/* The settings of the run's point, with what `precision: auto` is in this sweep. */
+int runner_settings(const struct runner *runner, struct training_settings *settings, struct error *err);
 
 /* runner_trial.c: from the run's start, or on from a pause with the trainer in memory. A pause keeps the
  * trainer. */
 void runner_train(struct runner *runner);
-/* runner_final.c */
+/* runner_final.c: the winner's refit, and whatever else is to be trained after the search. */
 void runner_refit(struct runner *runner);
+/* runner_baseline.c: {"metrics": {}, "epochs", "seconds"} of the linear model, or {"failed", "error"}. New
+ * reference; NULL: asked to stop meanwhile. */
+json_t *runner_baseline(struct runner *runner);
 
 /* The sweep's train object. Borrowed. */
 json_t *runner_train_settings(const struct runner *runner);

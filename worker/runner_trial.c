@@ -5,15 +5,10 @@
 
 #include <math.h>
 
-static json_t *trial_details(const struct runner *runner)
-{
-    return json_pack("{s:o}", "derived", derived_to_json(trainer_derived(runner->trainer)));
-}
-
 static void trial_ended(struct runner *runner, const char *outcome, bool saved, const struct error *reason)
 {
-    int64_t resource = runner->trainer ? trainer_resource(runner->trainer) : runner->run.start;
-    json_t *details = runner->trainer ? trial_details(runner) : NULL;
+    int64_t resource = runner->replicates ? replicates_resource(runner->replicates) : runner->run.start;
+    json_t *details = runner->replicates ? replicates_details(runner->replicates) : NULL;
     runner_note(runner, "%s after %lld epochs%s%s", outcome, (long long)resource, reason ? ": " : "",
                 reason ? reason->message : "");
     runner_send_ended(runner, outcome, resource, saved, reason, details);
@@ -21,19 +16,20 @@ static void trial_ended(struct runner *runner, const char *outcome, bool saved, 
 
 static void trial_drop(struct runner *runner)
 {
-    trainer_destroy(runner->trainer);
-    runner->trainer = NULL;
+    replicates_destroy(runner->replicates);
+    runner->replicates = NULL;
 }
 
-static void trial_failed(struct runner *runner, const struct error *reason)
+/* `blame`: see runner_outcome. */
+static void trial_failed(struct runner *runner, const struct error *reason, const char *blame)
 {
-    trial_ended(runner, runner_outcome(runner, reason), false, reason);
+    trial_ended(runner, runner_outcome(runner, reason, blame), false, reason);
     trial_drop(runner);
 }
 
 static int trial_settings(const struct runner *runner, struct training_settings *settings, struct error *err)
 {
-    if (training_settings_read(settings, runner_train_settings(runner), runner->run.parameters, err) != 0) {
+    if (runner_settings(runner, settings, err) != 0) {
         return -1;
     }
     const char *objective = json_get_string(runner->sweep, "objective", "last");
@@ -41,19 +37,20 @@ static int trial_settings(const struct runner *runner, struct training_settings 
     return 0;
 }
 
-static int trial_create(struct runner *runner, const struct training_settings *settings, struct error *err)
+static int trial_create(struct runner *runner, const struct training_settings *settings, const char **blame,
+                        struct error *err)
 {
     uint64_t seed =
         settings->seed >= 0 ? (uint64_t)settings->seed : trial_seed(runner->seed, runner->run.trial);
-    runner->trainer = trainer_create(settings, &runner->dataset, runner->device, seed, err);
-    if (!runner->trainer) {
+    runner->replicates = replicates_create(settings, &runner->dataset, runner->device, seed, err);
+    if (!runner->replicates) {
         return -1;
     }
-    if (runner->run.checkpoint && trainer_load(runner->trainer, runner->run.checkpoint, err) != 0) {
-        runner->run.blame = err->code == ERROR_MEMORY ? NULL : BLAME_CHECKPOINT;
+    if (runner->run.checkpoint && replicates_load(runner->replicates, runner->run.checkpoint, err) != 0) {
+        *blame = err->code == ERROR_MEMORY ? NULL : BLAME_CHECKPOINT;
         return error_prefix(err, "load the checkpoint");
     }
-    runner_note_start(runner, &runner->dataset, trainer_derived(runner->trainer));
+    runner_note_start(runner, &runner->dataset, replicates_derived(runner->replicates));
     return 0;
 }
 
@@ -67,9 +64,9 @@ static void trial_track_best(const struct runner *runner, const json_t *metrics)
     if (!metric || !json_number_get(json_object_get(metrics, metric), &value) || isnan(value)) {
         return;
     }
-    bool any = trainer_best(runner->trainer, &best, NULL);
+    bool any = replicates_best(runner->replicates, &best);
     if (!any || (maximize ? value > best : value < best)) {
-        trainer_keep_best(runner->trainer, value);
+        replicates_keep_best(runner->replicates, value);
     }
 }
 
@@ -79,64 +76,68 @@ static int trial_epoch(struct runner *runner, struct error *err)
     json_t *metrics = NULL;
     bool diverged = false;
     int64_t begin = clock_now().monotonic_ns;
-    if (trainer_epoch(runner->trainer, &metrics, &diverged, err) != 0) {
+    if (replicates_epoch(runner->replicates, &metrics, &diverged, err) != 0) {
         return -1;
     }
     double seconds = (double)(clock_now().monotonic_ns - begin) / NS_PER_SECOND;
     trial_track_best(runner, metrics);
-    int64_t resource = trainer_resource(runner->trainer);
+    int64_t resource = replicates_resource(runner->replicates);
     /* With the first report already: a trial may be judged on it and never be heard of again. */
-    json_t *details = resource == runner->run.start + 1 ? trial_details(runner) : NULL;
+    json_t *details = resource == runner->run.start + 1 ? replicates_details(runner->replicates) : NULL;
     runner_send_report(runner, resource, metrics, seconds, details);
     json_decref(metrics);
     return diverged ? 0 : 1;
 }
 
-/* Saves and says so; the trainer stays in memory, for a higher `until`. */
-static int trial_pause(struct runner *runner, const char *outcome, struct error *err)
+/* Saves and says so; the trainers stay in memory, for a higher `until`. A disk that fails is blamed on the
+ * worker. */
+static int trial_pause(struct runner *runner, const char *outcome, const char **blame, struct error *err)
 {
-    if (runner_save(runner, "checkpoint", err) != 0) {
-        return -1;
+    if (replicates_save(runner->replicates, runner->run.save, err) != 0) {
+        *blame = err->code == ERROR_RESOURCE ? BLAME_WORKER : NULL;
+        return error_prefix(err, "save the checkpoint");
     }
     trial_ended(runner, outcome, true, NULL);
     return 0;
 }
 
-static int trial_run(struct runner *runner, int64_t epochs, struct error *err)
+static int trial_over(struct runner *runner, const char *outcome)
+{
+    trial_ended(runner, outcome, false, NULL);
+    trial_drop(runner);
+    return 0;
+}
+
+static int trial_run(struct runner *runner, int64_t epochs, const char **blame, struct error *err)
 {
     for (;;) {
         runner_poll(runner);
-        int64_t resource = trainer_resource(runner->trainer);
-        int going = 1;
+        int64_t resource = replicates_resource(runner->replicates);
         if (runner->link_failed) {
             return 0;
         }
         if (resource >= epochs) {
-            trial_ended(runner, "finished", false, NULL);
-            trial_drop(runner);
-            return 0;
+            return trial_over(runner, "finished");
         }
         if (runner->run.stopped) {
-            trial_ended(runner, "stopped", false, NULL);
-            trial_drop(runner);
-            return 0;
+            return trial_over(runner, "stopped");
         }
         if (resource >= runner->run.until) { /* also when interrupted: the report there has to be judged */
-            return trial_pause(runner, "paused", err);
+            return trial_pause(runner, "paused", blame, err);
         }
         if (runner->run.interrupted) {
-            int result = trial_pause(runner, "interrupted", err);
-            trial_drop(runner);
+            int result = trial_pause(runner, "interrupted", blame, err);
+            if (result == 0) {
+                trial_drop(runner);
+            }
             return result;
         }
-        going = trial_epoch(runner, err);
+        int going = trial_epoch(runner, err);
         if (going < 0) {
             return -1;
         }
         if (going == 0) {
-            trial_ended(runner, "diverged", false, NULL);
-            trial_drop(runner);
-            return 0;
+            return trial_over(runner, "diverged");
         }
     }
 }
@@ -145,14 +146,15 @@ void runner_train(struct runner *runner)
 {
     struct training_settings settings;
     struct error err = {0};
+    const char *blame = NULL;
     int result = trial_settings(runner, &settings, &err);
-    if (result == 0 && !runner->trainer) {
-        result = trial_create(runner, &settings, &err);
+    if (result == 0 && !runner->replicates) {
+        result = trial_create(runner, &settings, &blame, &err);
     }
     if (result == 0) {
-        result = trial_run(runner, settings.epochs, &err);
+        result = trial_run(runner, settings.epochs, &blame, &err);
     }
     if (result != 0) {
-        trial_failed(runner, &err);
+        trial_failed(runner, &err, blame);
     }
 }

@@ -60,10 +60,11 @@ static void test_every_kind_is_copied_whole(void **state)
                    .spec_text = strdup("t"),
                    .normalised = json_object(),
                    .version = strdup("1"),
-                   .final = json_object()}},
+                   .final = json_object(),
+                   .baseline = json_object()}},
         {.type = RECORD_ATTEMPT,
          .attempt =
-             {.worker = strdup("w"), .session = strdup("s"), .device = strdup("d"), .error = strdup("e")}},
+             {.worker = strdup("w"), .session = strdup("s"), .device = strdup("d"), .error = strdup("e"), .details = strdup("{}")}},
         {.type = RECORD_REPORT, .report = {.metrics = json_pack("{s:i}", "loss", 1)}},
         {.type = RECORD_RUNG_ENTRY, .rung_entry = {.trial = 1, .order = 9}},
         {.type = RECORD_WORKER,

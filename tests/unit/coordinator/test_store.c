@@ -61,6 +61,7 @@ static void test_everything_comes_back(void **state)
     struct record attempt = attempt_record(1, 2, "node 1", 2.5);
     attempt.attempt.error = strdup("line\nbreak \xc3\xa4");
     attempt.attempt.last_sequence = 17;
+    attempt.attempt.details = strdup("{\"precision\":\"bf16\"}");
     keep(fixture->store, attempt);
     keep(fixture->store, report_record(1, 2, 3, "{\"accuracy\": -0.1, \"loss\": \"NaN\"}"));
     keep(fixture->store, (struct record){.type = RECORD_RUNG_ENTRY,
@@ -198,11 +199,56 @@ static void test_newer_database(void **state)
     struct fixture *fixture = *state;
     store_close(fixture->store);
     fixture->store = NULL;
-    run_sql(fixture->path, "PRAGMA user_version = 2; UPDATE origin SET rung_version = '9.8.7'");
-    refuses(fixture->path, STORE_WRITE, ERROR_RESOURCE, "newer rung (9.8.7, database version 2");
+    run_sql(fixture->path, "PRAGMA user_version = 3; UPDATE origin SET rung_version = '9.8.7'");
+    refuses(fixture->path, STORE_WRITE, ERROR_RESOURCE, "newer rung (9.8.7, database version 3");
     refuses(fixture->path, STORE_READ, ERROR_RESOURCE, "use that rung, or another --db");
     run_sql(fixture->path, "DROP TABLE origin");
-    refuses(fixture->path, STORE_READ, ERROR_RESOURCE, "newer rung (database version 2");
+    refuses(fixture->path, STORE_READ, ERROR_RESOURCE, "newer rung (database version 3");
+}
+
+/* As version 1 had the tables. */
+static void make_older(struct fixture *fixture)
+{
+    store_close(fixture->store);
+    fixture->store = NULL;
+    run_sql(fixture->path, "ALTER TABLE sweep DROP COLUMN baseline; ALTER TABLE sweep DROP COLUMN precision;"
+                           "ALTER TABLE attempt DROP COLUMN details; PRAGMA user_version = 1");
+}
+
+static void test_older_database(void **state)
+{
+    struct fixture *fixture = *state;
+    struct snapshot snapshot;
+    keep_sweep(fixture->store, "last");
+    keep_trial(fixture->store, 1, 0.5, "{\"learning_rate\": 0.1}");
+    make_older(fixture);
+    struct store *reader = store_open(fixture->path, STORE_READ, NULL, NULL);
+    assert_non_null(reader);
+    json_t *trial = store_trial(reader, SWEEP_ID, 1, NULL);
+    json_t *attempt = json_array_get(json_object_get(trial, "attempts"), 0);
+    assert_string_equal(json_get_string(attempt, "worker", ""), "node1");
+    assert_true(json_is_null(json_object_get(attempt, "details")));
+    json_decref(trial);
+    store_close(reader);
+
+    make_older(fixture);
+    fixture_reopen(fixture, NULL);
+    assert_int_equal(store_load(fixture->store, SWEEP_ID, &snapshot, NULL), 0);
+    assert_int_equal(snapshot.attempt_count, 1);
+    assert_null(snapshot.sweep.baseline);
+    assert_string_equal(snapshot.sweep.precision, "");
+    snapshot_release(&snapshot);
+}
+
+static void test_older_database_in_use(void **state)
+{
+    struct fixture *fixture = *state;
+    keep_sweep(fixture->store, "last");
+    make_older(fixture);
+    struct store_lock lock = {.fd = -1};
+    assert_int_equal(store_lock_take(&lock, fixture->path, NULL), 0);
+    refuses(fixture->path, STORE_READ, ERROR_RESOURCE, "has to be brought up to date");
+    store_lock_give(&lock);
 }
 
 static void test_other_files(void **state)
@@ -405,6 +451,7 @@ int main(void)
         TEST(test_everything_comes_back), TEST(test_a_row_is_replaced_by_its_key),
         TEST(test_sweeps_are_found),      TEST(test_a_failing_record_keeps_nothing),
         TEST(test_database_in_use),       TEST(test_newer_database),
+        TEST(test_older_database),        TEST(test_older_database_in_use),
         TEST(test_other_files),           TEST(test_read_only_folder),
         TEST(test_after_a_crash),         TEST(test_a_reader_leaves_no_files),
         TEST(test_damaged_values),        TEST(test_damaged_database),

@@ -190,18 +190,21 @@ static void test_list(void **state)
     other.sweep.final = json_pack("{s:f}", "test_accuracy", 0.5);
     keep(fixture->store, other);
     rows = store_list(fixture->store, NULL);
-    assert_text(
-        rows,
-        "[{\"best\":null,\"best_trial\":null,\"completed\":0,\"created_ms\":5000,\"ended_ms\":6000,"
-        "\"failed\":0,"
-        "\"final\":{\"test_accuracy\":0.5},\"goal\":\"minimize\",\"id\":\"99999999\",\"method\":null,"
-        "\"metric\":null,\"name\":\"empty\",\"parameters\":[],\"state\":\"finished\",\"stopped\":0,"
-        "\"trials\":0},"
-        "{\"best\":0.75,\"best_trial\":2,\"completed\":2,\"created_ms\":1000,\"ended_ms\":null,\"failed\":1,"
-        "\"final\":null,\"goal\":\"maximize\",\"id\":\"abcd1234\",\"method\":\"random\",\"metric\":"
-        "\"accuracy\","
-        "\"name\":\"digits\",\"parameters\":[\"learning_rate\"],\"state\":\"running\",\"stopped\":1,"
-        "\"trials\":4}]");
+    assert_text(rows,
+                "[{\"baseline\":null,\"best\":null,\"best_trial\":null,\"completed\":0,\"created_ms\":5000,"
+                "\"ended_ms\":6000,"
+                "\"failed\":0,"
+                "\"final\":{\"test_accuracy\":0.5},\"goal\":\"minimize\",\"id\":\"99999999\",\"method\":null,"
+                "\"metric\":null,\"name\":\"empty\",\"parameters\":[],\"precision\":null,\"state\":"
+                "\"finished\",\"stopped\":0,"
+                "\"trials\":0},"
+                "{\"baseline\":null,\"best\":0.75,\"best_trial\":2,\"completed\":2,\"created_ms\":1000,"
+                "\"ended_ms\":null,\"failed\":1,"
+                "\"final\":null,\"goal\":\"maximize\",\"id\":\"abcd1234\",\"method\":\"random\",\"metric\":"
+                "\"accuracy\","
+                "\"name\":\"digits\",\"parameters\":[\"learning_rate\"],\"precision\":null,\"state\":"
+                "\"running\",\"stopped\":1,"
+                "\"trials\":4}]");
     json_decref(rows);
 }
 
