@@ -40,26 +40,31 @@ static void signal_stack_prepare()
     sigaltstack(&stack, nullptr);
 }
 
+/* They stay; only where somebody else has taken the signals since, they are taken again. */
+static void handlers_install()
+{
+    struct sigaction action = {}, now;
+    sigaction(SIGSEGV, nullptr, &now);
+    if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)
+        return;
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    for (int i = 0; i < 3; i++)
+        sigaction(watched_signals[i], &action, &before[i]);
+}
+
 void fault_watch_begin()
 {
     if (!WATCHES)
         return;
     signal_stack_prepare();
-    struct sigaction action = {};
-    action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    for (int i = 0; i < 3; i++)
-        sigaction(watched_signals[i], &action, &before[i]);
+    handlers_install();
     watching = true;
 }
 
 void fault_watch_end()
 {
-    if (!WATCHES)
-        return;
     watching = false;
-    for (int i = 0; i < 3; i++)
-        sigaction(watched_signals[i], &before[i], nullptr);
 }
 
 const void *fault_address()
