@@ -23,6 +23,10 @@ static void quirk_1_header_or_none(void **state)
     assert_int_equal(all_rows(&dataset), 4);
     assert_string_equal(feature_name(&dataset, 0), "2019");
     dataset_release(&dataset);
+    /* Values seldom rise; a class that comes once is no name then. */
+    dataset = load_text("6,3,c\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n5,7,a\n", "-1", RAW);
+    assert_int_equal(all_rows(&dataset), 6);
+    dataset_release(&dataset);
     dataset = load_text("2019,2020,5\n1,2,0\n3,4,1\n5,6,0\n7,8,1\n", "-1", RAW ", \"header\": true");
     assert_int_equal(all_rows(&dataset), 4);
     assert_string_equal(feature_name(&dataset, 1), "2020");
@@ -166,6 +170,10 @@ static void quirk_20_lines_that_are_no_rows(void **state)
     /* R's names: none for the first column. Its row names count the rows. */
     check_column("\"n\" \"c\" \"y\"\n\"1\" 0 5 \"a\"\n\"2\" 1 6 \"b\"\n\"3\" 2 7 \"a\"\n\"4\" 3 8 \"b\"\n",
                  "the first row has one name too few, so the first column has none", NUMBERS(5, 6, 7, 8));
+    check_column("Report, of May\nn,c,z,y\n0,5,1,a\n1,6,2,b\n2,7,1,a\n3,8,2,b\n",
+                 "left out 1 line before the first row", NUMBERS(5, 6, 7, 8));
+    refused("n,c,z,y\n0,5,1,a\n1,6,2,b\n2,7,1,a\n3,8,2,b\nSum,26\n", "\"y\"", RAW,
+            ":6: found 2 fields, expected 4");
     /* Where a line of one field is not the last, something else is wrong. */
     refused("n,c,y\n0,5,a\n1,6,b\nx\n2,7,a\n3,8,b\n", "\"y\"", RAW, "1 row with another number of fields",
             ":4: found 1 field, expected 3");

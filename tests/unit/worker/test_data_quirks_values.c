@@ -78,7 +78,7 @@ static void quirk_13_numbers_that_mean_missing(void **state)
     for (int n = 0; n < 40; n++)
         size += snprintf(text + size, sizeof text - (size_t)size, "%d,%s,%s\n", n,
                          n % 4 == 0   ? "-999.0"
-                         : n % 4 == 1 ? "999"
+                         : n % 4 == 1 ? "999.00"
                                       : "5",
                          n % 2 ? "a" : "b");
     struct dataset dataset = load_text(text, "\"y\"", RAW);
