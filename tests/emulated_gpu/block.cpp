@@ -278,7 +278,8 @@ void pattern_fill(void *memory, size_t bytes, unsigned short pattern)
     char *to = (char *)memory;
     for (; bytes >= sizeof word; bytes -= sizeof word, to += sizeof word)
         std::memcpy(to, &word, sizeof word);
-    std::memcpy(to, &word, bytes);
+    if (bytes > 0) /* nothing may have no address */
+        std::memcpy(to, &word, bytes);
 }
 
 size_t pattern_check(const void *memory, size_t bytes, unsigned short pattern)

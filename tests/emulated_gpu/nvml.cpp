@@ -42,8 +42,8 @@ struct library {
 
 library &the_library()
 {
-    static library *only = new library();
-    return *only;
+    static library only; /* gone when this library is unloaded */
+    return only;
 }
 
 double seconds_now()
