@@ -73,7 +73,7 @@ static void assert_same_state(struct trainer *one, struct trainer *two)
 
 static void check_pause(const struct training_settings *settings)
 {
-    for (int pause = 0; pause <= EPOCHS; pause++) {
+    for (int pause = 0; pause <= EPOCHS; pause += world_on_cpu(&world) ? 1 : 4) {
         struct trainer *calm = world_trainer(&world, settings, 5),
                        *paused = world_trainer(&world, settings, 5);
         for (int epoch = 0; epoch < EPOCHS; epoch++) {

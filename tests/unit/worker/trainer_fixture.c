@@ -86,6 +86,11 @@ void world_release(struct trainer_world *world)
     folder_remove(world->folder, &err);
 }
 
+bool world_on_cpu(const struct trainer_world *world)
+{
+    return strncmp(world->device->name, "cpu", 3) == 0;
+}
+
 struct training_settings world_settings(void)
 {
     return (struct training_settings){

@@ -15,6 +15,8 @@ struct trainer_world {
  * rows. Two columns of categories are there, and are used where dataset.categories is set to 2. */
 void world_init(struct trainer_world *world, int64_t classes);
 void world_release(struct trainer_world *world);
+/* Elsewhere steps take so much longer that tests of many take fewer. */
+bool world_on_cpu(const struct trainer_world *world);
 
 /* A small mlp with dropout, batch 32, 6 epochs. */
 struct training_settings world_settings(void);
