@@ -43,6 +43,53 @@ static void near(double a, double b)
         fail_msg("%.17g is not %.17g", a, b);
 }
 
+/* One logit a row: softplus(z) - z of a positive; at 0 neither side wins, and the first class is taken. */
+static void one_logit_by_hand(void **state)
+{
+    (void)state;
+    struct metrics metrics = make(2, 6, 1);
+    const float logit[] = {2, -1, 0.5f, -3, 0, 200};
+    const int32_t label[] = {1, 1, 0, 0, 0, 1};
+    metrics_add_scores(&metrics, logit, label, 2);
+    metrics_add_scores(&metrics, logit + 2, label + 2, 4);
+    json_t *object = finish(&metrics);
+    near(get(object, "accuracy"), 4.0 / 6);
+    near(get(object, "loss"),
+         (log1p(exp(-2)) + log1p(exp(1)) + log1p(exp(0.5)) + log1p(exp(-3)) + log(2) + 0) / 6);
+    near(get(object, "balanced_accuracy"), 2.0 / 3);
+    near(get(object, "auc"), 7.0 / 9); /* of 9 pairs, -1 loses to 0.5 and 0 */
+    json_decref(object);
+    /* The same as two logits, of which the first is 0. */
+    metrics = make(2, 6, 1);
+    const float pairs[] = {0, 2, 0, -1, 0, 0.5f, 0, -3, 0, 0, 0, 200};
+    metrics_add_logits(&metrics, pairs, label, 6);
+    object = finish(&metrics);
+    near(get(object, "accuracy"), 4.0 / 6);
+    near(get(object, "auc"), 7.0 / 9);
+    json_decref(object);
+    metrics = make(2, 2, 1);
+    metrics_add_scores(&metrics, (const float[]){NAN, 1}, label, 2);
+    object = finish(&metrics);
+    assert_true(isnan(get(object, "loss")) && isnan(get(object, "auc")));
+    near(get(object, "accuracy"), 0.5);
+    json_decref(object);
+}
+
+/* delta 1: errors of 0.5 and -3 standard deviations; the other metrics know nothing of it. */
+static void huber_by_hand(void **state)
+{
+    (void)state;
+    struct metrics metrics;
+    struct error err;
+    assert_int_equal(metrics_init(&metrics, 0, 2, 10, 1, &err), 0);
+    metrics_add_values(&metrics, (const float[]){0.5f, -1}, (const float[]){0, 2}, 2);
+    json_t *object = finish(&metrics);
+    near(get(object, "loss"), (0.125 + 2.5) / 2);
+    near(get(object, "rmse"), sqrt((25.0 + 900) / 2));
+    near(get(object, "mae"), (5.0 + 30) / 2);
+    json_decref(object);
+}
+
 /* Three classes of which the third is only predicted; one batch of 4 and one of 1. */
 static void classes_by_hand(void **state)
 {
@@ -211,6 +258,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_by_hand),
+        cmocka_unit_test(one_logit_by_hand),
+        cmocka_unit_test(huber_by_hand),
         cmocka_unit_test(area_with_ties),
         cmocka_unit_test(values_in_target_units),
         cmocka_unit_test(undefined_is_nan),

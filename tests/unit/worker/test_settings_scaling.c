@@ -105,6 +105,67 @@ static void betas_epsilon_and_decay(void **state)
     near(d.weight_decay, 0.01);
 }
 
+/* betas mean something to all that keep moving means, decay apart from the gradient to adamw and lamb. */
+static void other_optimizers(void **state)
+{
+    (void)state;
+    const struct {
+        enum optimizer_kind optimizer;
+        double beta1, weight_decay;
+    } expected[] = {
+        {OPTIMIZER_ADAM, 0.6561, 0.01}, {OPTIMIZER_LAMB, 0.6561, 0.02}, {OPTIMIZER_LARS, 0.9, 0.01}};
+    struct training_settings settings = base_settings();
+    settings.rule = SCALING_SQRT;
+    settings.scale_betas = settings.scale_weight_decay = true;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+        settings.optimizer = expected[i].optimizer;
+        struct derived d = derive(&settings, 1000);
+        near(d.beta1, expected[i].beta1);
+        near(d.weight_decay, expected[i].weight_decay);
+    }
+}
+
+/* Micro batches of whole groups, one at least; a row left over joins the micro batch before it. */
+static void micro_batches_are_groups(void **state)
+{
+    (void)state;
+    struct training_settings settings = base_settings();
+    settings.norm = NORM_BATCH;
+    struct derived d = derive(&settings, 1000);
+    assert_int_equal(d.norm_batch, 128); /* of a batch of 128 */
+    settings.norm_batch = 9;
+    settings.micro_batch = 30;
+    d = derive(&settings, 1000);
+    assert_int_equal(d.norm_batch, 9);
+    assert_int_equal(d.micro_batch, 27);
+    assert_int_equal(d.accumulation, 5); /* 4 of 27, one of 20 */
+    settings.micro_batch = 5;
+    d = derive(&settings, 1000);
+    assert_int_equal(d.micro_batch, 9);
+    settings.batch_size = 28;
+    settings.micro_batch = 9;
+    d = derive(&settings, 1000);
+    assert_int_equal(d.accumulation, 3);
+    assert_int_equal(derived_micro_rows(&d, 0, 28), 9);
+    assert_int_equal(derived_micro_rows(&d, 9, 28), 9);
+    assert_int_equal(derived_micro_rows(&d, 18, 28), 10);
+    assert_int_equal(derived_most_rows(&d, 1000), 10);
+    d = derive(&settings, 28 * 3 + 19); /* a last batch of 19: 9 and 10 */
+    assert_int_equal(derived_most_rows(&d, 28 * 3 + 19), 10);
+    settings.batch_size = 30;
+    d = derive(&settings, 90);
+    assert_int_equal(d.accumulation, 4); /* 9, 9, 9, 3 */
+    assert_int_equal(derived_most_rows(&d, 90), 9);
+    settings.norm_batch = 500;
+    d = derive(&settings, 1000);
+    assert_int_equal(d.norm_batch, 30);
+    assert_int_equal(d.micro_batch, 30);
+    settings.norm = NORM_LAYER;
+    d = derive(&settings, 1000);
+    assert_int_equal(d.norm_batch, 0);
+    assert_int_equal(d.micro_batch, 9);
+}
+
 static void without_a_base_nothing_scales(void **state)
 {
     (void)state;
@@ -152,6 +213,8 @@ int main(void)
         cmocka_unit_test(micro_batches_cover_the_batch),
         cmocka_unit_test(rules),
         cmocka_unit_test(betas_epsilon_and_decay),
+        cmocka_unit_test(other_optimizers),
+        cmocka_unit_test(micro_batches_are_groups),
         cmocka_unit_test(without_a_base_nothing_scales),
         cmocka_unit_test(warmup_ends_with_the_training),
         cmocka_unit_test(record),

@@ -104,6 +104,82 @@ static void test_warmup_may_take_all_steps(void **state)
     assert_true(isfinite(schedule_learning_rate(&settings, &derived, 4)));
 }
 
+static struct training_settings schedule_settings(enum schedule_kind schedule)
+{
+    return (struct training_settings){.learning_rate = 0.2,
+                                      .batch_size = 10,
+                                      .epochs = 5,
+                                      .schedule = schedule,
+                                      .step_epochs = 1.5,
+                                      .step_factor = 0.5};
+}
+
+/* 4 steps an epoch, so T = 20, and a fall each round(1.5 * 4) = 6 steps. */
+static void test_steps_fall(void **state)
+{
+    struct training_settings settings = schedule_settings(SCHEDULE_STEP);
+    struct derived derived = derive(&settings, 40);
+
+    (void)state;
+    for (int64_t t = 0; t < 20; t++)
+        assert_close(schedule_learning_rate(&settings, &derived, t), t < 6    ? 0.2
+                                                                     : t < 12 ? 0.1
+                                                                     : t < 18 ? 0.05
+                                                                              : 0.025);
+    assert_close(schedule_learning_rate(&settings, &derived, 500), 0.025); /* trained on beyond the plan */
+    settings.warmup_epochs = 0.5; /* W = 2: the falls come 2 steps later */
+    derived = derive(&settings, 40);
+    assert_close(schedule_learning_rate(&settings, &derived, 7), 0.2);
+    assert_close(schedule_learning_rate(&settings, &derived, 8), 0.1);
+    settings.step_epochs = 0.01; /* less than a step is one step */
+    assert_close(schedule_learning_rate(&settings, &derived, 4), 0.05);
+}
+
+static void test_linear_reaches_nothing(void **state)
+{
+    struct training_settings settings = schedule_settings(SCHEDULE_LINEAR);
+    struct derived derived = derive(&settings, 40);
+
+    (void)state;
+    assert_close(schedule_learning_rate(&settings, &derived, 0), 0.2);
+    assert_close(schedule_learning_rate(&settings, &derived, 5), 0.15);
+    assert_close(schedule_learning_rate(&settings, &derived, 19), 0.01);
+    assert_close(schedule_learning_rate(&settings, &derived, 20), 0);
+}
+
+static void test_wsd_decays_in_the_last_fifth(void **state)
+{
+    struct training_settings settings = schedule_settings(SCHEDULE_WSD);
+    struct derived derived = derive(&settings, 40);
+
+    (void)state;
+    for (int64_t t = 0; t <= 16; t++)
+        assert_close(schedule_learning_rate(&settings, &derived, t), 0.2);
+    assert_close(schedule_learning_rate(&settings, &derived, 17), 0.15);
+    assert_close(schedule_learning_rate(&settings, &derived, 19), 0.05);
+    assert_close(schedule_learning_rate(&settings, &derived, 20), 0);
+}
+
+/* PyTorch's OneCycleLR(0.2, total_steps=20): from 0.008 to 0.2 at step 5, to 0.008 / 10^4 at step 19. A
+ * warm-up of its own makes another one meaningless. */
+static void test_one_cycle(void **state)
+{
+    struct training_settings settings = schedule_settings(SCHEDULE_ONE_CYCLE);
+    settings.warmup_epochs = 2;
+    struct derived derived = derive(&settings, 40);
+
+    (void)state;
+    assert_int_equal(derived.warmup_steps, 0);
+    assert_close(schedule_learning_rate(&settings, &derived, 0), 0.008);
+    assert_close(schedule_learning_rate(&settings, &derived, 5), 0.2);
+    assert_close(schedule_learning_rate(&settings, &derived, 12), (0.2 + 0.008e-4) / 2);
+    assert_close(schedule_learning_rate(&settings, &derived, 19), 0.008e-4);
+    assert_close(schedule_learning_rate(&settings, &derived, 50), 0.008e-4);
+    settings.epochs = 1; /* one step */
+    derived = derive(&settings, 10);
+    assert_true(isfinite(schedule_learning_rate(&settings, &derived, 0)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +188,10 @@ int main(void)
         cmocka_unit_test(test_warmup_without_scaling_starts_at_nothing),
         cmocka_unit_test(test_micro_batches_leave_the_schedule),
         cmocka_unit_test(test_warmup_may_take_all_steps),
+        cmocka_unit_test(test_steps_fall),
+        cmocka_unit_test(test_linear_reaches_nothing),
+        cmocka_unit_test(test_wsd_decays_in_the_last_fifth),
+        cmocka_unit_test(test_one_cycle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
