@@ -18,6 +18,7 @@ void attempt_open(struct engine *engine, struct trial *trial, struct worker *wor
     int64_t start = *trial->record.checkpoint ? trial->record.checkpoint_resource : 0;
     *attempt = (struct attempt){
         .worker = worker,
+        .slot = slot->number,
         .start = start,
         .until = trial_until(engine, trial),
         .started_ms = engine->now.utc_ms,
@@ -263,6 +264,7 @@ static void ended_apply(struct engine *engine, struct trial *trial, int64_t numb
     /* It had been sent before the worker heard that the trial may go on: the slot is still free. */
     if (trial->slot && message->outcome == OUTCOME_PAUSED && attempt->reached < attempt->until)
         slot_vacate(engine, trial->slot);
+    attempt->device_failed = message->device_failed && message->outcome == OUTCOME_CRASHED;
     attempt_close(engine, trial, message->outcome);
     details_take(engine, trial, message);
     if (message->checkpoint_lost && message->outcome == OUTCOME_INTERRUPTED) {

@@ -115,20 +115,37 @@ static struct slot *slot_get(struct engine *engine, struct worker *worker, int64
     return slot;
 }
 
+static void slot_forget(struct engine *engine, struct worker *worker, size_t number)
+{
+    struct slot *slot = worker->slots[number];
+    if (!slot)
+        return;
+    slot_set_idle(engine, slot, false);
+    if (slot->trial) {
+        slot->trial->slot = NULL;
+        engine->busy_slots--;
+    }
+    free(slot);
+    worker->slots[number] = NULL;
+    engine->known_slots--;
+}
+
+void worker_lose_slots(struct engine *engine, struct worker *worker, const struct message *message)
+{
+    for (size_t i = 0; i < message->device_count && i < worker->slot_count; i++) {
+        if (!message->devices[i].fault || !worker->slots[i])
+            continue;
+        slot_forget(engine, worker, i);
+        engine->starved = false; /* what avoided another slot for this one has nowhere else to go */
+        engine_note(engine, "worker %s: %s takes no more work: %s", worker->record.name,
+                    message->devices[i].id, message->devices[i].fault);
+    }
+}
+
 void worker_forget_slots(struct engine *engine, struct worker *worker)
 {
-    for (size_t i = 0; i < worker->slot_count; i++) {
-        struct slot *slot = worker->slots[i];
-        if (!slot)
-            continue;
-        slot_set_idle(engine, slot, false);
-        if (slot->trial) {
-            slot->trial->slot = NULL;
-            engine->busy_slots--;
-        }
-        free(slot);
-        engine->known_slots--;
-    }
+    for (size_t i = 0; i < worker->slot_count; i++)
+        slot_forget(engine, worker, i);
     free(worker->slots);
     worker->slots = NULL;
     worker->slot_count = 0;

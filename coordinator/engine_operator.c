@@ -16,14 +16,18 @@ static json_t *worker_status(const struct worker *worker, struct now now)
     json_int_t slots = 0, busy = 0;
     for (size_t i = 0; i < worker->slot_count; i++)
         slots += worker->slots[i] != NULL;
+    json_int_t faulty = 0;
+    size_t index;
+    json_t *device;
+    json_array_foreach(record->devices, index, device) faulty += json_object_get(device, "fault") != NULL;
     for (const struct trial *trial = worker->held; trial; trial = trial->held_next)
         busy++;
     double silent = worker->has_peer ? (double)(now.monotonic_ns - worker->heard_ns) / NS_PER_SECOND
                                      : (double)(now.utc_ms - record->last_ms) / 1e3;
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:b}", "name", record->name, "host",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:b}", "name", record->name, "host",
                      record->host ? record->host : "", "devices",
-                     (json_int_t)json_array_size(record->devices), "slots", slots, "busy", busy,
-                     "last_seen_seconds", json_number(silent > 0 ? silent : 0), "connected",
+                     (json_int_t)json_array_size(record->devices), "faulty", faulty, "slots", slots, "busy",
+                     busy, "last_seen_seconds", json_number(silent > 0 ? silent : 0), "connected",
                      worker->alive && worker->has_peer);
 }
 

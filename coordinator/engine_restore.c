@@ -69,6 +69,7 @@ static void restore_attempt(struct engine *engine, const struct attempt_record *
     struct attempt *attempt = &attempts[trial->attempt_count++];
     *attempt = (struct attempt){
         .worker = worker,
+        .slot = -1,
         .device = engine_text(engine, row->device),
         .error = engine_text(engine, row->error),
         .details = engine_text(engine, row->details),

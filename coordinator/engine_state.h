@@ -55,12 +55,14 @@ struct attempt {
     char session[SESSION_SIZE];
     char *device, *error;
     char *details; /* JSON text: what it was trained with */
+    int64_t slot;  /* it was begun in; -1: not known (it began before a restart) */
     int64_t start, until;
     int64_t started_ms, ended_ms;
     int64_t last_sequence;
     int64_t reached; /* highest resource it reported */
     enum outcome outcome;
     double seconds;
+    bool device_failed; /* crashed, and its device with it */
     bool is_dirty;
 };
 
@@ -204,6 +206,8 @@ void slot_vacate(struct engine *engine, struct slot *slot);
 /* Forgets a session's slots; its open attempts have been closed or are known to be held elsewhere. */
 void worker_forget_slots(struct engine *engine, struct worker *worker);
 void worker_slot_ready(struct engine *engine, struct worker *worker, int64_t number);
+/* The slots whose devices its worker has given up. */
+void worker_lose_slots(struct engine *engine, struct worker *worker, const struct message *message);
 
 /* engine_attempt.c */
 struct trial *trial_find(const struct engine *engine, int64_t number);

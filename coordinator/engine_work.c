@@ -103,9 +103,19 @@ static struct trial *promoted_on(const struct worker *worker)
     return first;
 }
 
-static struct trial *work_next(struct engine *engine)
+/* One whose device failed is tried again in another slot if there is one. */
+static bool retry_avoids(const struct engine *engine, const struct trial *trial, const struct slot *slot)
+{
+    const struct attempt *attempt = trial_newest(trial);
+    return attempt && attempt->device_failed && attempt->worker == slot->worker &&
+           attempt->slot == slot->number && engine->known_slots > 1;
+}
+
+static struct trial *work_next(struct engine *engine, const struct slot *slot)
 {
     struct trial *trial = heap_top(&engine->retries);
+    if (trial && retry_avoids(engine, trial, slot))
+        trial = NULL;
     if (!trial && engine_holds(engine))
         return NULL;
     if (!trial)
@@ -147,17 +157,18 @@ void engine_dispatch(struct engine *engine)
 {
     /* In a sweep that is being stopped only the refit is left to wait. */
     bool holds = engine_holds(engine) && (engine->interrupting || engine->sweep.state != SWEEP_STOPPING);
-    while (engine->idle_first && !engine->starved && !holds && !*engine->failure.message) {
-        struct slot *slot = engine->idle_first;
+    struct slot *next, *slot = engine->idle_first;
+    for (; slot && !engine->starved && !holds && !*engine->failure.message; slot = next) {
+        next = slot->next;
         struct trial *trial = engine_holds(engine) ? NULL : promoted_on(slot->worker);
         if (trial && engine->retries.count == 0) {
             trial_go_on(engine, trial, slot);
             continue;
         }
-        trial = work_next(engine);
+        trial = work_next(engine, slot);
         if (!trial) {
-            engine->starved = true;
-            return;
+            engine->starved = engine->retries.count == 0; /* else it only avoids this slot */
+            continue;
         }
         slot_set_idle(engine, slot, false);
         attempt_open(engine, trial, slot->worker, slot);

@@ -177,6 +177,21 @@ static json_t *devices_json(struct engine *engine, const struct message *message
     return devices;
 }
 
+/* A device that was given up shows in the worker's record. */
+static void faults_keep(struct engine *engine, struct worker *worker, const struct message *message)
+{
+    bool faulty = false;
+    for (size_t i = 0; i < message->device_count; i++)
+        faulty = faulty || message->devices[i].fault;
+    json_t *devices = faulty ? devices_json(engine, message) : NULL;
+    if (devices && !json_equal(devices, worker->record.devices)) {
+        json_decref(worker->record.devices);
+        worker->record.devices = json_incref(devices);
+        engine_keep_worker(engine, worker);
+    }
+    json_decref(devices);
+}
+
 static void worker_describe(struct engine *engine, struct worker *worker, const struct message *message)
 {
     struct worker_record *record = &worker->record;
@@ -297,6 +312,8 @@ void worker_ready(struct engine *engine, struct worker *worker, const struct mes
 
 void worker_heartbeat(struct engine *engine, struct worker *worker, const struct message *message)
 {
+    worker_lose_slots(engine, worker, message);
+    faults_keep(engine, worker, message);
     account_take(engine, worker, message);
     account_mend(engine, worker, OUTCOME_LOST);
     if (engine->ended || engine->draining) {

@@ -137,6 +137,7 @@ struct message {
                              blob */
     int64_t checkpoint_bytes;
     bool checkpoint_lost; /* ended: the checkpoint to start from is gone or damaged */
+    bool device_failed;   /* ended: crashed, and its device with it */
     char *log_stdout,
         *log_stderr; /* ended: what was printed during the attempt, at most 64 KiB each, or NULL */
     char *error;     /* ended: what went wrong with the end of stderr; error: the text; answer: the refusal or

@@ -28,22 +28,6 @@ static int agent_open_events(struct agent *agent, struct error *err)
     return 0;
 }
 
-static int agent_find_devices(struct agent *agent, const char *request, struct error *err)
-{
-    struct error why;
-    int count = devices_find(request, agent->program, &agent->devices, &why, err);
-    if (count < 0) {
-        return -1;
-    }
-    agent->device_count = count;
-    if (why.code != ERROR_NONE) {
-        log_warning(agent->log, "", "%s", why.message);
-    } else if (why.message[0]) {
-        log_debug(agent->log, "", "%s", why.message);
-    }
-    return 0;
-}
-
 static int agent_set_up(struct agent *agent, const struct agent_settings *settings, struct error *err)
 {
     const struct security *security = settings->security;

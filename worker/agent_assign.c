@@ -167,7 +167,7 @@ void agent_assign(struct agent *agent, const struct message *message)
         }
         /* The slot named, if it is free; otherwise whichever is, or becomes, free (agent_dispatch). */
         struct slot *slot = message->slot < agent->slot_count ? &agent->slots[message->slot] : NULL;
-        if (slot && !slot->attempt) {
+        if (slot && !slot->attempt && slot->state != SLOT_OUT) {
             slot->attempt = attempt;
             attempt->slot = slot;
         }

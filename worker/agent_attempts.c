@@ -200,6 +200,7 @@ void attempt_runner_ended(struct agent *agent, struct attempt *attempt, json_t *
     attempt->ended.details = json_is_object(details) ? json_incref(details) : NULL;
     attempt->ended.error = error ? strdup(error) : NULL;
     attempt->ended.outcome = outcome;
+    attempt->ended.device_failed = json_get_boolean(line, "device_failed", false);
     const char *blame = json_get_string(line, "blame", NULL);
     if (blame) {
         attempt_end_blamed(agent, attempt, blame, error ? error : "");

@@ -38,6 +38,7 @@
 #define REST_HEARTBEATS 5           /* a coordinator that goes away says so again after each */
 #define AGENT_WAKE_EVENT UINT64_MAX /* epoll data of wake_fd */
 #define EARLY_DEATHS_LIMIT 3        /* runners that die before they are ready, in a row on one slot */
+#define DEVICE_FAILURES_LIMIT 3     /* of a GPU, in a row, runners that die early among them */
 
 enum attempt_state {
     ATTEMPT_QUEUED,   /* waits for a slot */
@@ -78,6 +79,7 @@ enum slot_state {
     SLOT_READY,    /* runner takes a run (and may hold a paused trial) */
     SLOT_RUNNING,  /* runner trains */
     SLOT_ENDING,   /* its link closed or it was told to go: waits for its death */
+    SLOT_OUT,      /* its device failed again and again: no more work */
 };
 
 struct slot {
@@ -89,8 +91,10 @@ struct slot {
     char *device;            /* what its runner computes on: "cpu/avx512_core" */
     bool announced;          /* `ready` was sent in this session, since it became free */
     int early_deaths;
+    int device_failures; /* in a row, without a run that ended well between */
     int64_t restart_ns, kill_ns;
-    char fault[200]; /* why the agent ended it; "": it was not the agent */
+    char fault[200];   /* why the agent ended it; "": it was not the agent */
+    char failure[300]; /* how its device failed; "": it did not, in this runner */
 };
 
 struct ended_attempt {
@@ -236,6 +240,13 @@ void slot_send_stop(struct agent *agent, struct slot *slot, const struct attempt
                     const char *reason);
 /* Ends the runner for a fault of its own, or because time is up. */
 void slot_kill(struct agent *agent, struct slot *slot, const char *fault);
+
+/* agent_devices.c */
+int agent_find_devices(struct agent *agent, const char *request, struct error *err);
+bool slot_has_gpu(const struct agent *agent, const struct slot *slot);
+/* One more failure of its GPU: takes the slot out when there were too many. The node goes on with the others,
+ * or leaves where there is none. */
+void slot_device_failed(struct agent *agent, struct slot *slot, const char *why);
 
 static inline bool slot_is_free(const struct slot *slot)
 {

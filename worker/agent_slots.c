@@ -203,8 +203,14 @@ static void slot_take(struct agent *agent, struct slot *slot, json_t *line)
         return;
     }
     bool ended = strcmp(type, "ended") == 0;
+    bool spoilt = ended && json_get_boolean(line, "device_failed", false);
     if (ended && slot->state == SLOT_RUNNING) {
         slot->state = SLOT_READY;
+        slot->device_failures = spoilt ? slot->device_failures : 0;
+    }
+    if (spoilt) {
+        snprintf(slot->failure, sizeof slot->failure, "%s", json_get_string(line, "error", ""));
+        slot_await_death(agent, slot); /* it ends by itself; the next one begins afresh */
     }
     struct attempt *attempt = slot->attempt;
     if (!attempt || attempt->state != ATTEMPT_RUNNING ||
@@ -294,7 +300,7 @@ static void slot_died(struct agent *agent, struct slot *slot, int status)
 {
     slot_read(agent, slot); /* its last reports */
     child_close(&slot->child);
-    bool early = slot->device == NULL;
+    bool early = slot->device == NULL, gpu = slot_has_gpu(agent, slot);
     bool memory = kernel_ended_for_memory(agent, slot, status);
     char *text = death_text(slot, status);
     free(slot->device);
@@ -302,8 +308,12 @@ static void slot_died(struct agent *agent, struct slot *slot, int status)
     slot->state = SLOT_EMPTY;
     slot_attempt_died(agent, slot, memory ? OUTCOME_OUT_OF_MEMORY : OUTCOME_CRASHED, text);
     slot->early_deaths = early ? slot->early_deaths + 1 : 0;
-    slot->restart_ns = agent->now_ns + slot->early_deaths * RESTART_NS;
-    if (slot->early_deaths >= EARLY_DEATHS_LIMIT) {
+    slot->restart_ns = agent->now_ns + (slot->early_deaths + slot->device_failures) * RESTART_NS;
+    if (gpu && (early || slot->failure[0])) {
+        slot_device_failed(agent, slot, early ? (text ? text : "") : slot->failure);
+    }
+    slot->failure[0] = '\0';
+    if (!gpu && slot->early_deaths >= EARLY_DEATHS_LIMIT) {
         struct error err;
         error_set(&err, ERROR_RESOURCE, "slot %d: the runner ended %d times before it was ready: %s",
                   slot->number, slot->early_deaths, text ? text : "");
@@ -326,7 +336,8 @@ void agent_slots_step(struct agent *agent)
         if (slot->state == SLOT_ENDING && agent->now_ns >= slot->kill_ns) {
             child_kill(&slot->child);
         }
-        if ((slot->state == SLOT_ENDING || (ask_all && slot->state != SLOT_EMPTY)) &&
+        if ((slot->state == SLOT_ENDING ||
+             (ask_all && slot->state != SLOT_EMPTY && slot->state != SLOT_OUT)) &&
             child_has_ended(&slot->child, &status)) {
             slot_died(agent, slot, status);
         }

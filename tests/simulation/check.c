@@ -185,12 +185,31 @@ static void check_trials(struct simulation *simulation)
         simulation_violate(simulation, "the best trial has no checkpoint");
 }
 
+/* A sweep that may want one has it, or says why not: all workers may be gone by then. */
+static void check_baseline(struct simulation *simulation)
+{
+    const struct record *sweep = store_row(simulation, RECORD_SWEEP, 0, 0, 0);
+    const struct trial_record *last = stored_trial(simulation, 0);
+    const json_t *baseline = sweep->sweep.baseline;
+    if (!simulation->settings.baseline && baseline)
+        simulation_violate(simulation, "a baseline that nobody asked for");
+    if (!simulation->settings.baseline || !last || last->state != TRIAL_COMPLETED)
+        return;
+    if (json_get_number(json_object_get(baseline, "metrics"), "score", NAN) != BASELINE_SCORE)
+        simulation_violate(simulation, "the baseline's result is not what its worker said");
+    if (json_object_get(sweep->sweep.final, "baseline"))
+        simulation_violate(simulation, "the baseline is part of the refit's result");
+    if (!simulation->settings.final && sweep->sweep.final)
+        simulation_violate(simulation, "a refit that nobody asked for");
+}
+
 static void check_final(struct simulation *simulation)
 {
     const struct record *sweep = store_row(simulation, RECORD_SWEEP, 0, 0, 0);
     const struct trial_record *refit = stored_trial(simulation, 0);
     if (sweep->sweep.state != SWEEP_FINISHED || !sweep->sweep.ended_ms)
         simulation_violate(simulation, "the sweep is %s", sweep_state_name(sweep->sweep.state));
+    check_baseline(simulation);
     if (!simulation->settings.final)
         return;
     if (!refit || refit->state != TRIAL_COMPLETED || !sweep->sweep.final) {

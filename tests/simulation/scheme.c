@@ -96,6 +96,7 @@ void scheme_init(struct simulation *simulation)
         .heartbeat_ns = SECOND,
     };
     stopping_init(simulation, &settings->stopping);
+    settings->baseline = simulation->seed & 8;
     if (simulation->seed & 4) {
         simulation->final_request =
             json_pack("{s:s, s:i, s:s}", "refit", "train", "seeds", 1, "epochs", "best");

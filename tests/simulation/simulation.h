@@ -20,6 +20,7 @@
 
 #define MS NS_PER_MS
 #define SECOND NS_PER_SECOND
+#define BASELINE_SCORE 0.125 /* of the linear model, whoever trains it */
 #define WORKER_LIMIT 8
 #define SLOTS_LIMIT 3
 #define FAULTS_OF_A_KIND 20 /* that must strike in each run */
@@ -87,7 +88,7 @@ struct training {
     int64_t trial, attempt;
     json_t *parameters;
     int64_t start, until, resource;
-    bool is_final, lacks_checkpoint;
+    bool is_final, has_baseline, lacks_checkpoint;
     enum training_state state;
     enum outcome ending; /* while it uploads: what comes after */
     int slot;

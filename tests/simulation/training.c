@@ -84,6 +84,9 @@ static void training_end(struct simulation *simulation, struct agent *agent, str
     if (training->is_final)
         message.details =
             json_pack("{s:f}", "test_score", trial_value(training->parameters, training->resource));
+    if (training->has_baseline)
+        json_object_set_new(message.details, "baseline",
+                            json_pack("{s:{s:f}}", "metrics", "score", BASELINE_SCORE));
     if (outcome == OUTCOME_DIVERGED || outcome == OUTCOME_OUT_OF_MEMORY)
         simulation->fired[outcome == OUTCOME_DIVERGED ? FAULT_DIVERGE : FAULT_OUT_OF_MEMORY]++;
     training->state = HAS_ENDED;
@@ -141,6 +144,7 @@ void training_add(struct simulation *simulation, struct agent *agent, const stru
     training->start = training->resource = assignment->start;
     training->until = assignment->until;
     training->is_final = assignment->final != NULL;
+    training->has_baseline = json_get_boolean(assignment->final, "baseline", false);
     training->slot = slot;
     agent->trainings =
         realloc(agent->trainings, ((size_t)agent->training_count + 1) * sizeof(struct training *));
