@@ -75,11 +75,10 @@ struct sheet {
             float x = (float)values[i];
             __half half(x);
             __nv_bfloat16 brain(x);
-            memcpy(&raw[i * bytes() / values.size()],
-                   type == CUDA_R_32F   ? (void *)&x
-                   : type == CUDA_R_16F ? (void *)&half
-                                        : (void *)&brain,
-                   bytes() / values.size());
+            if (type == CUDA_R_32F)
+                memcpy(&raw[i * 4], &x, 4);
+            else
+                memcpy(&raw[i * 2], type == CUDA_R_16F ? (void *)&half : (void *)&brain, 2);
         }
         assert_cuda(cudaMemcpy(device, raw.data(), bytes(), cudaMemcpyHostToDevice));
     }
@@ -90,11 +89,13 @@ struct sheet {
         for (size_t i = 0; i < values.size(); i++) {
             float x;
             unsigned short bits;
-            memcpy(&x, &raw[i * 4 % raw.size()], 4);
-            memcpy(&bits, &raw[i * 2], 2);
-            values[i] = type == CUDA_R_32F   ? (double)x
-                        : type == CUDA_R_16F ? (double)(float)__ushort_as_half(bits)
-                                             : (double)(float)__ushort_as_bfloat16(bits);
+            if (type == CUDA_R_32F) {
+                memcpy(&x, &raw[i * 4], 4);
+            } else {
+                memcpy(&bits, &raw[i * 2], 2);
+                x = type == CUDA_R_16F ? (float)__ushort_as_half(bits) : (float)__ushort_as_bfloat16(bits);
+            }
+            values[i] = (double)x;
         }
     }
 };
