@@ -6,7 +6,7 @@
 
 /* Repetitions in one graph: as many as keep it below NODES_MOST, since instantiation costs memory and time
  * per node; 16 at most, where a launch costs little beside what it starts. */
-enum { REPETITIONS_MOST = 16, NODES_MOST = 2048 };
+enum { REPETITIONS_MOST = 16, NODES_MOST = 1024 };
 
 struct device_recording {
     cudaGraphExec_t once, several;
