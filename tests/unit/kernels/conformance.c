@@ -145,6 +145,7 @@ static void run_check(void **state)
 static int device_setup(void **state)
 {
     const char *name = getenv("RUNG_TEST_DEVICE"), *replayed = getenv("RUNG_TEST_SEED");
+    const char *loops = getenv("RUNG_TEST_LOOPS");
     struct error err = {0};
     struct timespec now;
 
@@ -159,6 +160,8 @@ static int device_setup(void **state)
         return -1;
     }
     operations = device->operations;
+    if (loops && !use_loops(loops))
+        printf("no loops for %s here: the device keeps its own\n", loops);
     printf("device %s, RUNG_TEST_SEED=%llu\n", device->name, (unsigned long long)seed);
     return 0;
 }

@@ -29,6 +29,9 @@
 extern struct device *device;
 extern const struct device_operations *operations;
 
+/* Has the CPU device run on a table of loops, named by RUNG_TEST_LOOPS; false if it cannot. */
+bool use_loops(const char *instruction_set);
+
 /* Random numbers, from the run's seed. */
 void random_start(uint64_t seed);
 double random_real(double low, double high);

@@ -91,15 +91,25 @@ static double threshold_of(const struct lane_state *state)
     return fmin(floor(state->dropout * 65536 + 0.5), 65535);
 }
 
-/* As device.h says. */
-static bool is_kept(int64_t e, uint32_t stream, const struct lane_state *state)
+/* The half of a Philox word that decides on element e, as device.h says. */
+static uint32_t half_of(int64_t e, uint32_t stream, const struct lane_state *state)
 {
     int64_t r = e % 128;
     struct philox block =
         philox4x32(state->key, (uint32_t)(e / 128 * 16 + r % 16), 0, (uint32_t)state->step, stream);
-    uint32_t word = block.word[r / 32], half = r / 16 % 2 ? word >> 16 : word & 0xffff;
+    uint32_t word = block.word[r / 32];
 
-    return half >= threshold_of(state);
+    return r / 16 % 2 ? word >> 16 : word & 0xffff;
+}
+
+/* A probability at which the threshold is just what some element draws, or the next: kept, or dropped. */
+static void dropout_at_the_threshold(struct lane_state *state, const struct elements *e)
+{
+    int64_t i = e->first_row * e->columns + random_integer(0, e->rows * e->columns - 1);
+    double half = half_of(i, e->stream, state) + (double)random_integer(0, 1);
+
+    if (half < 60000)
+        state->dropout = half / 65536;
 }
 
 static void call_dropout(const struct world *world, char *base, struct lanes lanes, const void *data)
@@ -125,12 +135,13 @@ void check_dropout(enum device_precision precision)
                (long long)e.first_row);
     fill_stored(&world, e.y, 3);
     fill_state(&world, e.state);
+    dropout_at_the_threshold(world_before(&world, 0, e.state), &e);
     world_run(&world, call_dropout, &e);
     for (int64_t l = 0; l < world.lanes.count; l++) {
         const struct lane_state *state = world_before(&world, l, e.state);
         const unsigned char *mask = world_after(&world, l, e.mask);
         for (int64_t i = 0; i < e.rows * e.columns; i++) {
-            bool kept = is_kept(e.first_row * e.columns + i, e.stream, state);
+            bool kept = half_of(e.first_row * e.columns + i, e.stream, state) >= threshold_of(state);
             double expected = kept ? before_stored(&world, l, e.y, i) / (1 - threshold_of(state) / 65536) : 0;
             expect(&world, "mask", l, i, mask[i], kept, 0);
             expect_stored(&world, "y", l, e.y, i, expected, 3 * UNIT * fabs(expected));
