@@ -59,7 +59,7 @@ asm(".text\n"
     "    popq %rbp\n"
     "    ret\n"
     ".size emulated_stack_switch,.-emulated_stack_switch\n");
-constexpr size_t SAVED_WORDS = 6, RETURN_WORD = 6, FRAME_WORDS = 8; /* one word of alignment */
+constexpr size_t RETURN_WORD = 6, FRAME_WORDS = 8; /* one word of alignment */
 #elif defined(__aarch64__)
 asm(".text\n"
     ".p2align 4\n"

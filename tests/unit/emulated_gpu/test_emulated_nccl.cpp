@@ -82,7 +82,8 @@ static void test_broadcast_gather_and_narrow_sums(void **)
         char *x, *all;
         __nv_bfloat16 *y, host[2] = {__nv_bfloat16(rank ? 0.00390625f : 1.0f), __nv_bfloat16(3)};
         char text[4] = {(char)('a' + rank), (char)('b' + rank), 0, 0}, got[4];
-        EXPECT(cudaMalloc(&x, 2) == cudaSuccess && cudaMalloc(&all, 4) == cudaSuccess);
+        EXPECT(cudaMalloc(&x, 2) == cudaSuccess);
+        EXPECT(cudaMalloc(&all, 4) == cudaSuccess);
         EXPECT(cudaMalloc(&y, sizeof host) == cudaSuccess);
         EXPECT(cudaMemcpy(x, text, 2, cudaMemcpyHostToDevice) == cudaSuccess);
         EXPECT(cudaMemcpy(y, host, sizeof host, cudaMemcpyHostToDevice) == cudaSuccess);
