@@ -12,17 +12,21 @@
 
 #define ODD 0x9e3779b97f4a7c15u /* 2^64 over the golden ratio */
 
+static uint64_t number_bits(double number)
+{
+    uint64_t bits;
+    number += 0.0; /* -0 becomes 0 */
+    memcpy(&bits, &number, sizeof bits);
+    return isnan(number) ? 1 : bits;
+}
+
 /* Equal for equal cells: -0 is 0, and a missing one like any other that is. */
 static uint64_t cell_bits(const struct column *column, int64_t row)
 {
-    if (column->text && column->text[row] != CELL_IS_NUMBER)
-        return column->dictionary.kind[column->text[row]] == CELL_MISSING
-                   ? 1
-                   : (uint64_t)column->text[row] << 2 | 2;
-    double number = column->number[row] + 0.0; /* -0 becomes 0 */
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return isnan(number) ? 1 : bits;
+    if (!column->text || column->text[row] == CELL_IS_NUMBER)
+        return number_bits(column->number[row]);
+    return column->dictionary.kind[column->text[row]] == CELL_MISSING ? 1
+                                                                      : (uint64_t)column->text[row] << 2 | 2;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t bits)
@@ -33,8 +37,15 @@ static uint64_t mix(uint64_t hash, uint64_t bits)
 
 static void hash_column(const struct table *table, const struct column *column, uint64_t *hash)
 {
-    for (int64_t row = table->first; row < table->rows; row++)
-        hash[row - table->first] = mix(hash[row - table->first], cell_bits(column, row));
+    int64_t first = table->first, rows = table->rows - first;
+    if (column->text) {
+        for (int64_t i = 0; i < rows; i++)
+            hash[i] = mix(hash[i], cell_bits(column, first + i));
+        return;
+    }
+    const double *number = column->number + first;
+    for (int64_t i = 0; i < rows; i++)
+        hash[i] = mix(hash[i], number_bits(number[i]));
 }
 
 /* Which columns are compared. */
