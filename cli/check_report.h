@@ -3,6 +3,7 @@
 #define RUNG_CLI_CHECK_REPORT_H
 
 #include "coordinator/spec.h"
+#include "wire/message.h"
 #include "worker/training/data.h"
 
 #include <stdio.h>
@@ -20,6 +21,13 @@ double plan_resource(const struct stopping_settings *stopping);
 /* check_warnings.c: more notes, of classes with hardly a row and of batches larger than the data. `derived`:
  * of the report. -1 without memory. */
 int check_warn(json_t *notes, const struct dataset *dataset, const json_t *derived);
+/* check_ignored.c: more notes, of settings that change nothing. -1 without memory. */
+int check_ignored(json_t *notes, const struct spec *spec, const struct dataset *dataset);
+/* check_memory.c: "plan" into the report: {"device": {}, "smallest": {}, "largest": {}, "fits"}, of the
+ * points that take the least and the most memory on that device; each as trainer_plan has it, with
+ * "precision", "replicates" and "point". null without a point that can be trained. -1 without memory. */
+int check_memory(json_t *report, const struct spec *spec, const struct dataset *dataset,
+                 const struct device_description *device);
 /* check_table.c: for people. */
 void check_print(const json_t *report, FILE *out);
 

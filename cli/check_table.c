@@ -210,6 +210,64 @@ static void print_derived(const json_t *report, FILE *out)
     json_decref(rows);
 }
 
+/* "1.2 MiB". */
+static json_t *bytes_text(int64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double amount = (double)bytes;
+    size_t unit = 0;
+    char text[40];
+    for (; amount >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++) {
+        amount /= 1024;
+    }
+    snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.3g %s", amount, units[unit]);
+    return json_string(text);
+}
+
+static void add_plan(json_t *rows, const json_t *plan, const char *which)
+{
+    if (!json_is_object(plan)) {
+        return;
+    }
+    json_t *row = json_copy((json_t *)plan);
+    int64_t replicates = json_get_integer(plan, "replicates", 1);
+    json_object_set_new(row, "which", json_string(which));
+    json_object_set_new(row, "memory", bytes_text(json_get_integer(plan, "bytes", 0) * replicates));
+    json_object_set_new(row, "verdict", json_string(json_get_boolean(plan, "fits", true) ? "yes" : "no"));
+    json_array_append_new(rows, row);
+}
+
+/* Of the smallest and the largest point; one row where they take the same. */
+static void print_plan(const json_t *report, FILE *out)
+{
+    static const struct heading headings[] = {{"which", "point"},
+                                              {"parameters", "weights"},
+                                              {"precision", "precision"},
+                                              {"micro_batch", "micro batch"},
+                                              {"accumulation", "accumulated"},
+                                              {"memory", "memory"},
+                                              {"verdict", "fits"}};
+    const json_t *plan = json_object_get(report, "plan"), *device = json_object_get(plan, "device");
+    const json_t *smallest = json_object_get(plan, "smallest"), *largest = json_object_get(plan, "largest");
+    bool same = json_get_integer(smallest, "bytes", 0) == json_get_integer(largest, "bytes", 0);
+    if (!json_is_object(largest)) {
+        return;
+    }
+    json_t *rows = json_array(), *memory = bytes_text(json_get_integer(device, "memory_bytes", 0));
+    add_plan(rows, smallest, same ? "any" : "smallest");
+    add_plan(rows, same ? NULL : largest, "largest");
+    bool gpu = strcmp(json_get_string(device, "kind", "cpu"), "cpu") != 0;
+    fprintf(out, "\n  on %s%s%s%s%s%s\n", json_get_string(device, "id", ""), gpu ? " (" : "",
+            gpu ? json_get_string(device, "name", "") : "", gpu ? ", " : "",
+            gpu ? json_string_value(memory) : "", gpu ? ")" : "");
+    print_rows(rows, headings, sizeof headings / sizeof headings[0], out);
+    if (!json_get_boolean(plan, "fits", true)) {
+        fputs("  some points do not fit: their trials would end as out_of_memory\n", out);
+    }
+    json_decref(memory);
+    json_decref(rows);
+}
+
 static void print_sample(const json_t *report, FILE *out)
 {
     const json_t *sample = json_object_get(report, "sample");
@@ -269,6 +327,7 @@ void check_print(const json_t *report, FILE *out)
     print_size(report, out);
     print_rungs(report, out);
     print_derived(report, out);
+    print_plan(report, out);
     print_sample(report, out);
     print_notes(report, out);
 }

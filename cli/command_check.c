@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "worker/devices.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,12 +11,14 @@
 
 static const char usage[] = "usage: rung check SPEC [OPTION]...\n"
                             "Checks a spec (\"-\": standard input) and its data, and shows the space, the\n"
-                            "rungs, the learning rates that the batch sizes come to, and what may not be\n"
-                            "meant. Nothing is written. Exit code 2: the spec or its data is wrong; every\n"
+                            "rungs, the learning rates that the batch sizes come to, the memory that the\n"
+                            "points take, and what may not be meant. Nothing is written. Exit code 2: the "
+                            "spec or its data is wrong; every\n"
                             "error is listed with its line and column.\n"
                             "\n"
                             "  --sample N           show the first N trials\n"
                             "  --format F           table (default) or json\n"
+                            "  --devices D          what is planned for (as of run; default auto)\n"
                             "  --set KEY=VALUE      over the spec, dotted keys; may be repeated\n"
                             "  --name NAME          name of the sweep, over the spec's\n";
 
@@ -25,7 +28,7 @@ static const char usage[] = "usage: rung check SPEC [OPTION]...\n"
 struct check {
     const char *overrides[OVERRIDES + 1]; /* NULL-terminated */
     size_t override_count;
-    const char *name, *format;
+    const char *name, *format, *devices;
     int64_t sample;
 };
 
@@ -40,11 +43,12 @@ static int read_sample(const char *text, int64_t *sample)
 /* Fills `check`; -1: go on, else the exit code. */
 static int read_options(struct check *check, int argc, char **argv)
 {
-    enum { OPTION_SAMPLE = 256, OPTION_FORMAT, OPTION_SET, OPTION_NAME };
+    enum { OPTION_SAMPLE = 256, OPTION_FORMAT, OPTION_SET, OPTION_NAME, OPTION_DEVICES };
     static const struct option options[] = {{"sample", required_argument, NULL, OPTION_SAMPLE},
                                             {"format", required_argument, NULL, OPTION_FORMAT},
                                             {"set", required_argument, NULL, OPTION_SET},
                                             {"name", required_argument, NULL, OPTION_NAME},
+                                            {"devices", required_argument, NULL, OPTION_DEVICES},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int code;
@@ -69,6 +73,9 @@ static int read_options(struct check *check, int argc, char **argv)
             break;
         case OPTION_NAME:
             check->name = optarg;
+            break;
+        case OPTION_DEVICES:
+            check->devices = optarg;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -103,7 +110,8 @@ static int print_report(const json_t *report, bool json)
 
 int command_check(int argc, char **argv)
 {
-    struct check check = {.format = "table"};
+    struct check check = {.format = "table", .devices = "auto"};
+    struct device_description *devices = NULL;
     struct spec spec;
     struct dataset dataset;
     struct error err = {0};
@@ -111,11 +119,17 @@ int command_check(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
+    int count = devices_find(check.devices, "/proc/self/exe", &devices, NULL, &err);
+    if (count < 0) {
+        return command_fail("check", &err);
+    }
     if (cli_load_spec_and_data(argv[optind], check.overrides, check.name, &spec, &dataset, &err) != 0) {
+        devices_free(devices, count);
         return command_fail("check", &err);
     }
     json_t *report = check_report(&spec, &dataset, check.sample);
-    if (!report || print_report(report, strcmp(check.format, "json") == 0) != 0) {
+    if (!report || check_memory(report, &spec, &dataset, &devices[0]) != 0 ||
+        print_report(report, strcmp(check.format, "json") == 0) != 0) {
         error_set(&err, ERROR_MEMORY, "no memory");
         code = command_fail("check", &err);
     } else {
@@ -126,6 +140,7 @@ int command_check(int argc, char **argv)
         code = command_fail("check", &err);
     }
     json_decref(report);
+    devices_free(devices, count);
     dataset_release(&dataset);
     spec_release(&spec);
     return code;

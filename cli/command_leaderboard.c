@@ -38,9 +38,9 @@ struct leaderboard {
     int64_t top;
 };
 
-static const char *const plain_columns[] = {"rank",   "sweep",     "trial",    "state",
-                                            "reason", "objective", "resource", "seconds",
-                                            "worker", "device",    "attempts", NULL};
+static const char *const plain_columns[] = {"rank",      "sweep",         "trial",   "state",  "reason",
+                                            "objective", "resource",      "seconds", "worker", "device",
+                                            "attempts",  "within_one_se", NULL};
 static const char *const nested_columns[] = {"parameters", "metrics", "derived"};
 
 static bool is_plain(const char *name)
@@ -69,17 +69,23 @@ static void add_all(struct listing *listing, const json_t *rows)
     for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
         listing_add(listing, after[i], NULL, LISTING_VALUE);
     }
+    if (json_object_get(json_array_get(rows, 0), "within_one_se") != NULL) { /* with replicates only */
+        listing_add(listing, "within_one_se", NULL, LISTING_VALUE);
+    }
 }
 
 /* What people look at first, first: a narrow terminal leaves out columns from the right. The objective is
  * headed by the metric's name. */
-static void add_default(struct listing *listing, const json_t *sweep)
+static void add_default(struct listing *listing, const json_t *sweep, const json_t *rows)
 {
     size_t i;
     json_t *name;
     listing_add(listing, "rank", NULL, LISTING_VALUE);
     listing_add(listing, "trial", NULL, LISTING_VALUE);
     listing_add(listing, "objective", json_get_string(sweep, "metric", "objective"), LISTING_VALUE);
+    if (json_object_get(json_array_get(rows, 0), "within_one_se") != NULL) {
+        listing_add(listing, "mark", "", LISTING_VALUE);
+    }
     json_array_foreach(json_object_get(sweep, "parameters"), i, name)
     {
         listing_add_key(listing, "parameters", json_string_value(name), false, LISTING_BRIEF);
@@ -90,7 +96,8 @@ static void add_default(struct listing *listing, const json_t *sweep)
     listing_add(listing, "worker", NULL, LISTING_VALUE);
 }
 
-/* Adds "outcome", the one word that says most: pruned, crashed, or the state. */
+/* Adds "outcome", the one word that says most: pruned, crashed, or the state; and "mark", a star where a row
+ * is as good as the best. */
 static void add_outcomes(json_t *rows)
 {
     size_t i;
@@ -99,6 +106,8 @@ static void add_outcomes(json_t *rows)
     {
         const char *reason = json_get_string(row, "reason", "");
         bool plain = reason[0] == '\0' || strcmp(reason, "finished") == 0 || strcmp(reason, "user") == 0;
+        bool near = json_is_true(json_object_get(row, "within_one_se"));
+        json_object_set_new(row, "mark", json_string(near ? "*" : ""));
         json_object_set_new(row, "outcome", json_string(plain ? json_get_string(row, "state", "") : reason));
     }
 }
@@ -210,11 +219,14 @@ static int add_chosen(struct listing *listing, const json_t *rows, const char *n
 }
 
 /* Under the ranked trials of the whole sweep; what --where leaves out is not its winner's affair. */
-static int print_final(const json_t *sweep)
+static int print_final(const json_t *sweep, const json_t *rows)
 {
     struct text text;
     struct error err = {0};
     text_init(&text);
+    if (json_object_get(json_array_get(rows, 0), "within_one_se") != NULL) {
+        text_append(&text, "* within one standard error of the best, over its seeds\n");
+    }
     baseline_append_note(&text, sweep);
     text_append(&text, text.size > 0 && !json_is_null(json_object_get(sweep, "final")) ? "\n" : "");
     int result = final_append(&text, sweep, &err);
@@ -232,7 +244,7 @@ static int print_rows(const struct leaderboard *board, const json_t *sweep, json
     listing_init(&all);
     int result = board->columns != NULL ? add_chosen(&shown, rows, board->columns) : 0;
     if (result == 0 && board->columns == NULL) {
-        add_default(&shown, sweep);
+        add_default(&shown, sweep, rows);
         add_all(&all, rows);
     }
     if (result == 0 && board->columns != NULL && board->query.format == LISTING_JSON) {
@@ -252,7 +264,7 @@ static int print_rows(const struct leaderboard *board, const json_t *sweep, json
             query_print(&board->query, "leaderboard", &shown, board->columns != NULL ? &shown : &all, rows);
     }
     if (result == 0 && json_array_size(rows) > 0 && board->query.format == LISTING_TABLE) {
-        result = print_final(sweep);
+        result = print_final(sweep, rows);
     }
     listing_release(&shown);
     listing_release(&all);

@@ -3,6 +3,7 @@
 #include "cli/load.h"
 
 #include "base/text.h"
+#include "worker/training/loss.h"
 #include "worker/training/settings.h"
 
 #include <stdio.h>
@@ -74,7 +75,7 @@ static int add_note(struct spec *spec, const char *key, const char *message)
 
 /* Settings that exclude each other show only in whole points. That every one of the first fails is an error,
  * that some do is a warning: a trial of such a point ends as invalid. */
-static int check_points(struct spec *spec, struct error *err)
+static int check_points(struct spec *spec, const struct dataset *dataset, struct error *err)
 {
     struct error first = {0};
     int tried = 0, failed = 0;
@@ -86,7 +87,9 @@ static int check_points(struct spec *spec, struct error *err)
             break;
         }
         tried++;
-        if (training_settings_read(&settings, spec->train, point, &point_err) != 0) {
+        enum loss_kind loss;
+        if (training_settings_read(&settings, spec->train, point, &point_err) != 0 ||
+            loss_resolve(settings.loss, dataset->classes, &loss, &point_err) != 0) {
             first = failed++ == 0 ? point_err : first;
         }
         json_decref(point);
@@ -112,7 +115,7 @@ static int check_data(struct spec *spec, struct dataset *dataset, struct error *
         err->code = err->code == ERROR_MEMORY ? ERROR_MEMORY : ERROR_USAGE;
         return -1;
     }
-    if (check_metric(spec, dataset, err) != 0 || check_points(spec, err) != 0) {
+    if (check_metric(spec, dataset, err) != 0 || check_points(spec, dataset, err) != 0) {
         dataset_release(dataset);
         return -1;
     }

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-static const char *const board_keys[] = {"rank",      "sweep",    "trial",      "state",    "reason",
-                                         "objective", "resource", "parameters", "derived",  "metrics",
-                                         "seconds",   "worker",   "device",     "attempts", NULL};
+static const char *const board_keys[] = {
+    "rank",    "sweep",   "trial",   "state",  "reason", "objective", "resource",      "parameters",
+    "derived", "metrics", "seconds", "worker", "device", "attempts",  "within_one_se", NULL};
 static const char *const list_keys[] = {"name",   "id",         "state",      "method",     "metric",
                                         "goal",   "parameters", "trials",     "completed",  "stopped",
                                         "failed", "best",       "best_trial", "created_ms", "ended_ms",

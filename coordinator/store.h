@@ -50,7 +50,8 @@ struct leaderboard_query {
 };
 /* Best first by objective (`maximize` from the sweep's normalised spec), whatever the resource; rows without
  * a finite objective last with rank null; ties by trial number. The winner's refit is in the sweep's "final",
- * not a row. */
+ * not a row. With train.replicates a row also says whether it is "within_one_se" of the best: sd / sqrt(k) of
+ * the best's seeds. */
 json_t *store_leaderboard(struct store *store, const char *sweep_id, const struct leaderboard_query *query,
                           struct error *err);
 /* {"trial","state","reason","parameters","derived","objective","resource","curve":[{"resource","attempt","seconds","metrics"}],

@@ -5,6 +5,7 @@
 #include "coordinator/where.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,6 +227,40 @@ static json_t *board_rows(struct store *store, const struct sweep_record *sweep,
     return rows;
 }
 
+/* Where each point was trained with k seeds, which rows are as good as the best within its standard error,
+ * sd / sqrt(k): "within_one_se". */
+static int rows_mark(struct store *store, const struct sweep_record *sweep, json_t *rows, struct error *err)
+{
+    const struct leaderboard_query first = {.top = 1};
+    const struct filter none = {0};
+    struct sweep_goal goal;
+    char sd_name[300];
+    double best_value = NAN, sd = NAN, value;
+    size_t i;
+    json_t *row;
+    int64_t seeds = json_get_integer(json_object_get(sweep->normalised, "train"), "replicates", 1);
+    sweep_goal_read(&goal, sweep->normalised);
+    if (seeds < 2 || goal.metric[0] == '\0') {
+        return 0;
+    }
+    json_t *best = board_rows(store, sweep, &first, &none, err);
+    if (best == NULL) {
+        return -1;
+    }
+    snprintf(sd_name, sizeof sd_name, "%.280s_sd", goal.metric);
+    json_number_get(json_object_get(json_array_get(best, 0), "objective"), &best_value);
+    json_number_get(json_object_get(json_object_get(json_array_get(best, 0), "metrics"), sd_name), &sd);
+    double error = isfinite(sd) ? sd / sqrt((double)seeds) : 0;
+    json_array_foreach(rows, i, row)
+    {
+        bool near =
+            json_number_get(json_object_get(row, "objective"), &value) && fabs(value - best_value) <= error;
+        json_object_set_new(row, "within_one_se", json_boolean(near));
+    }
+    json_decref(best);
+    return 0;
+}
+
 json_t *store_leaderboard(struct store *store, const char *sweep_id, const struct leaderboard_query *query,
                           struct error *err)
 {
@@ -242,6 +277,10 @@ json_t *store_leaderboard(struct store *store, const char *sweep_id, const struc
     }
     if (found == 1 && filter_compile(&filter, store, sweep.id, query, err) == 0) {
         rows = board_rows(store, &sweep, query, &filter, err);
+        if (rows != NULL && rows_mark(store, &sweep, rows, err) != 0) {
+            json_decref(rows);
+            rows = NULL;
+        }
     }
     store_end(store, false, NULL);
     where_release(&filter.where);

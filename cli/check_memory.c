@@ -1,0 +1,90 @@
+/* What the points of a sweep take on a device: the smallest and the largest of those that are looked at. */
+#include "cli/check_report.h"
+
+#include "worker/training/settings.h"
+#include "worker/training/trainer.h"
+
+#include <string.h>
+
+#define POINTS 32 /* looked at: as many as are tried before a sweep begins */
+
+static bool has_gpu(const struct device_description *device)
+{
+    return strcmp(device->kind, "cpu") != 0;
+}
+
+/* What `auto` would come to if this machine's device were the first to join. */
+static enum precision auto_precision(const struct device_description *device)
+{
+    return has_gpu(device) && device->bf16 ? PRECISION_BF16 : PRECISION_FP32;
+}
+
+/* Of one point; NULL: it cannot be trained, which is told elsewhere. New reference. */
+static json_t *point_plan(const struct spec *spec, const struct dataset *dataset,
+                          const struct device_description *device, json_t *point)
+{
+    static const char *const names[] = {[PRECISION_AUTO] = "auto",
+                                        [PRECISION_FP32] = "fp32",
+                                        [PRECISION_TF32] = "tf32",
+                                        [PRECISION_BF16] = "bf16",
+                                        [PRECISION_FP16] = "fp16"};
+    struct training_settings settings;
+    if (training_settings_read(&settings, spec->train, point, NULL) != 0) {
+        return NULL;
+    }
+    if (settings.precision == PRECISION_AUTO) {
+        settings.precision = auto_precision(device);
+    }
+    /* Every seed of a point has its own memory. The CPU's is bounded by nothing that is known beforehand. */
+    int64_t replicates = settings.replicates > 1 ? settings.replicates : 1;
+    size_t available = has_gpu(device) ? (size_t)(device->memory_bytes / replicates) : 0;
+    json_t *plan = trainer_plan(&settings, dataset, available, NULL);
+    if (plan) {
+        json_object_set_new(plan, "precision", json_string(names[settings.precision]));
+        json_object_set_new(plan, "replicates", json_integer((json_int_t)replicates));
+        json_object_set(plan, "point", point);
+    }
+    return plan;
+}
+
+/* By memory, then by parameters. */
+static bool is_larger(const json_t *a, const json_t *b)
+{
+    int64_t left = json_get_integer(a, "bytes", 0), right = json_get_integer(b, "bytes", 0);
+    return left != right ? left > right
+                         : json_get_integer(a, "parameters", 0) > json_get_integer(b, "parameters", 0);
+}
+
+static void keep(json_t **kept, json_t *plan)
+{
+    json_decref(*kept);
+    *kept = json_incref(plan);
+}
+
+int check_memory(json_t *report, const struct spec *spec, const struct dataset *dataset,
+                 const struct device_description *device)
+{
+    json_t *smallest = NULL, *largest = NULL;
+    bool fits = true;
+    for (int64_t number = 1; number <= POINTS; number++) {
+        json_t *point = spec->sampler->propose(&spec->space, spec->seed, number);
+        if (!point) {
+            break;
+        }
+        json_t *plan = point_plan(spec, dataset, device, point);
+        if (plan && (!smallest || is_larger(smallest, plan))) {
+            keep(&smallest, plan);
+        }
+        if (plan && (!largest || is_larger(plan, largest))) {
+            keep(&largest, plan);
+        }
+        fits = fits && (!plan || json_get_boolean(plan, "fits", true));
+        json_decref(plan);
+        json_decref(point);
+    }
+    json_t *plan =
+        json_pack("{s:{s:s, s:s, s:s, s:I}, s:o?, s:o?, s:b}", "device", "id", device->id, "kind",
+                  device->kind, "name", device->name, "memory_bytes", (json_int_t)device->memory_bytes,
+                  "smallest", smallest, "largest", largest, "fits", (int)fits);
+    return json_object_set_new(report, "plan", plan);
+}
