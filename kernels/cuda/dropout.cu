@@ -34,8 +34,9 @@ __global__ void dropout_kernel(T *y, unsigned char *mask, int64_t first, int64_t
             const uint32_t word = draw.word[k / 2], half = k % 2 ? word >> 16 : word & 0xffff;
             if (i < 0 || i >= count)
                 continue;
-            kept[i] = half >= numbers.threshold;
-            cuda_set(&to[i], kept[i] ? cuda_to_float(to[i]) * numbers.factor : 0);
+            const bool keep = half >= numbers.threshold;
+            kept[i] = keep;
+            cuda_set(&to[i], keep ? cuda_to_float(to[i]) * numbers.factor : 0);
         }
     }
 }
