@@ -3,6 +3,7 @@
 #define TESTS_EMULATED_GPU_FIXTURE_H
 
 #include <csetjmp>
+#include <csignal>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +68,7 @@ struct device_floats {
     }
 };
 
-/* Whether a child process that does this is ended by AddressSanitizer. Its report goes nowhere. */
+/* Whether a child process that does this is ended by a sanitizer or a fault. Its report goes nowhere. */
 static inline bool sanitizer_ends(const std::function<void()> &what)
 {
     fflush(nullptr);
@@ -75,6 +76,7 @@ static inline bool sanitizer_ends(const std::function<void()> &what)
     if (child == 0) {
         struct rlimit none = {0, 0};
         setrlimit(RLIMIT_CORE, &none);
+        signal(SIGSEGV, SIG_DFL); /* cmocka's handler would go on with the next test */
         if (!freopen("/dev/null", "w", stderr))
             _exit(0);
         what();
