@@ -254,7 +254,7 @@ int trainer_evaluate(struct trainer *trainer, enum split split, const char *pref
     return -1;
 }
 
-int trainer_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, struct error *err)
+static int run_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, struct error *err)
 {
     const struct device_operations *operations = trainer->device->operations;
     bool finite;
@@ -274,4 +274,18 @@ int trainer_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, str
     json_decref(*metrics);
     *metrics = NULL;
     return error_set(err, ERROR_MEMORY, "no memory to report metrics");
+}
+
+int trainer_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, struct error *err)
+{
+    struct error own;
+    struct error *reason = err ? err : &own;
+
+    if (trainer_remember(trainer, reason) != 0)
+        return -1;
+    while (run_epoch(trainer, metrics, diverged, reason) != 0)
+        if (trainer_retreat(trainer, reason) != 0)
+            return -1;
+    trainer_prove(trainer);
+    return 0;
 }

@@ -17,26 +17,31 @@
 #include <stdint.h>
 
 struct trainer;
-/* dataset and device are borrowed. seed: the trial's. ERROR_MEMORY when it does not fit. */
+/* dataset and device are borrowed. seed: the trial's. ERROR_MEMORY when it does not fit, ERROR_USAGE for a
+ * loss that does not suit the target. */
 struct trainer *trainer_create(const struct training_settings *settings, const struct dataset *dataset,
                                struct device *device, uint64_t seed, struct error *err);
 void trainer_destroy(struct trainer *trainer);
 const struct derived *trainer_derived(const struct trainer *trainer);
 /* What the trial's record says besides its metrics: {"derived": {...}, "precision": "bf16", "memory": {...}},
- * memory as in trainer_plan with what was really done. New reference; NULL without memory. */
+ * memory as in trainer_plan with what was really done; with fp16 also loss_scale and skipped_steps; "notes"
+ * (an array of sentences) where there is something to say: a precision that is only emulated, a warm-up that
+ * is not used, a checkpoint from another device. New reference; NULL without memory. */
 json_t *trainer_details(const struct trainer *trainer);
 #define PLAN_EVALUATION_ROWS 4096 /* that a plan without a device takes to be evaluated at once */
 /* What a trial of these settings would take on a device with `available` bytes (0: unbounded), by the layout
  * code the trainer itself uses: {"parameters", "fixed_bytes", "data_bytes", "bytes_per_row", "micro_batch",
- * "accumulation", "bytes", "available", "fits"}. `precision` must not be auto in settings. New reference;
- * NULL: err. */
+ * "accumulation", "evaluation_rows", "bytes" (with the data), "available", "fits"}. `precision` must not be
+ * auto in settings. New reference; NULL: err. */
 json_t *trainer_plan(const struct training_settings *settings, const struct dataset *dataset,
                      size_t available, struct error *err);
 int64_t trainer_resource(const struct trainer *trainer); /* completed epochs */
 
 /* Trains one epoch and evaluates the validation split (when it has rows). *metrics: new object with
  * train_loss (mean over the epoch's samples as they were trained, dropout and all), validation_loss,
- * validation_accuracy, ... (metrics.h). *diverged: the training loss or a weight is no longer finite. */
+ * validation_accuracy, ... (metrics.h). *diverged: the training loss, a weight or an unscaled
+ * gradient is no longer finite, or fp16's loss scale stays too small. Where a device with bounded memory
+ * refuses some in the first epoch, that is trained again with a smaller micro batch. */
 int trainer_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, struct error *err);
 /* New object of a split's metrics under a prefix ("test_"), in evaluation mode; empty for a split without
  * rows. */

@@ -85,13 +85,22 @@ static void unshare(struct device *device, const void *memory)
         device->operations->unshare(device, memory);
 }
 
+void trainer_forget(struct trainer *trainer)
+{
+    for (int i = 0; i < STEP_SHAPES; i++) {
+        if (trainer->recordings[i])
+            trainer->device->operations->forget(trainer->device, trainer->recordings[i]);
+        trainer->recordings[i] = NULL;
+        trainer->warm[i] = false;
+    }
+}
+
 void trainer_release(struct trainer *trainer)
 {
     struct device *device = trainer->device;
 
-    for (int i = 0; i < STEP_SHAPES; i++)
-        if (trainer->recordings[i])
-            device->operations->forget(device, trainer->recordings[i]);
+    trainer_forget(trainer);
+    free(trainer->remembered);
     for (int i = 0; i < SPLIT_COUNT; i++) {
         unshare(device, trainer->rows[i].x);
         unshare(device, trainer->rows[i].category);

@@ -25,6 +25,9 @@ struct trainer {
     const real *class_weight; /* on the device */
     uint64_t seed;
     char *loaded_from; /* another numerics class that a checkpoint was made in; or NULL */
+    bool proven;       /* an epoch has gone well, so no shape is new to the device */
+    char *remembered;  /* the trial on the host, until then; or NULL */
+    struct progress remembered_progress;
     bool warm[STEP_SHAPES];
     struct device_recording *recordings[STEP_SHAPES];
     /* on the host */
@@ -38,6 +41,17 @@ struct trainer {
 /* Device memory of a trial: shares the data, plans, allocates. */
 int trainer_allocate(struct trainer *trainer, struct error *err);
 void trainer_release(struct trainer *trainer);
+/* Drops what was recorded. */
+void trainer_forget(struct trainer *trainer);
+
+/* Keeps the trial on the host before an epoch, until trainer_prove says that one has gone well; only where
+ * the device's memory is bounded. */
+int trainer_remember(struct trainer *trainer, struct error *err);
+void trainer_prove(struct trainer *trainer);
+/* After a failure that `err` tells: puts what was remembered into a smaller block. -1, err unchanged or new:
+ * it was none of memory, or there is nothing less. */
+int trainer_retreat(struct trainer *trainer, struct error *err);
+
 /* After weights came by other ways than an update. */
 void trainer_store(struct trainer *trainer);
 struct checkpoint_subject trainer_subject(const struct trainer *trainer);

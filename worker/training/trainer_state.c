@@ -79,6 +79,8 @@ int trainer_load(struct trainer *trainer, const char *path, struct error *err)
         return -1;
     free(trainer->loaded_from);
     trainer->loaded_from = numerics;
+    free(trainer->remembered);
+    trainer->remembered = NULL;
     trainer_store(trainer);
     return trainer->device->operations->synchronize(trainer->device, err);
 }

@@ -61,6 +61,17 @@ static void limited_memory(struct device *device, size_t *available, size_t *tot
     *available = said > taken ? said - taken : 0;
 }
 
+static int waits_left = -1; /* until one fails; below 0: none does */
+
+static int failing_synchronize(struct device *device, struct error *err)
+{
+    int result = real_operations->synchronize(device, err);
+
+    if (result == 0 && waits_left >= 0 && waits_left-- == 0)
+        return error_set(err, ERROR_MEMORY, "no memory for a recording");
+    return result;
+}
+
 static struct trainer_world world;
 static struct device_operations limited;
 
@@ -74,6 +85,7 @@ static int setup(void **state)
     limited.release = limited_release;
     limited.share = counted_share;
     limited.memory = limited_memory;
+    limited.synchronize = failing_synchronize;
     world.device->operations = &limited;
     world.device->evaluation_rows = 64;
     return 0;
@@ -285,6 +297,54 @@ static void test_a_device_that_refuses_gets_less(void **state)
     assert_null(trainer_create(&settings, &world.dataset, world.device, 1, NULL));
 }
 
+/* Memory ends while the first epoch of a trial, or the first one after a checkpoint, is trained (the third
+ * wait: weights, what is kept, the epoch) or evaluated (the fourth). It is trained again from where it began.
+ */
+static void test_memory_that_ends_in_an_epoch(void **state)
+{
+    struct training_settings settings = world_settings();
+    struct error err = {0};
+
+    (void)state;
+    settings.optimizer = OPTIMIZER_SGD;
+    settings.momentum = 0.9;
+    settings.norm = NORM_BATCH;
+    settings.norm_batch = 8;
+    for (int loaded = 0; loaded < 2; loaded++)
+        for (int failing = 1; failing <= 2; failing++) {
+            bound(100 << 20);
+            struct trainer *calm = world_trainer(&world, &settings, 1);
+            struct trainer *trainer = world_trainer(&world, &settings, 1);
+            if (loaded) {
+                world_metric(calm, "train_loss");
+                assert_int_equal(trainer_save(calm, world.path, &err), 0);
+                assert_int_equal(trainer_load(trainer, world.path, &err), 0);
+            }
+            waits_left = failing;
+            double found = world_metric(trainer, "train_loss"), expected = world_metric(calm, "train_loss");
+            assert_int_equal(waits_left, -1);
+            assert_true(fabs(found - expected) < 1e-4);
+            assert_int_equal(memory_number(trainer, "micro_batch"), 16);
+            assert_int_equal(memory_number(calm, "micro_batch"), 32);
+            found = world_metric(trainer, "validation_loss");
+            assert_true(fabs(found - world_metric(calm, "validation_loss")) < 1e-4);
+            assert_int_equal(trainer_resource(trainer), loaded + 2);
+            trainer_destroy(calm);
+            trainer_destroy(trainer);
+        }
+    /* Of one group there is nothing less. */
+    settings.micro_batch = 8;
+    world.device->evaluation_rows = 1;
+    bool diverged;
+    json_t *metrics;
+    struct trainer *trainer = world_trainer(&world, &settings, 1);
+    waits_left = 1;
+    assert_int_equal(trainer_epoch(trainer, &metrics, &diverged, &err), -1);
+    assert_int_equal(err.code, ERROR_MEMORY);
+    trainer_destroy(trainer);
+    world.device->evaluation_rows = 64;
+}
+
 /* Where nothing bounds memory but the host, the micro batch never depends on what is free. */
 static void test_unbounded_memory_is_all_or_nothing(void **state)
 {
@@ -307,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_any_micro_batch_trains_to_the_same),
         cmocka_unit_test(test_bounded_memory_trains_to_the_same),
         cmocka_unit_test(test_a_device_that_refuses_gets_less),
+        cmocka_unit_test(test_memory_that_ends_in_an_epoch),
         cmocka_unit_test(test_unbounded_memory_is_all_or_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
