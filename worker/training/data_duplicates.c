@@ -171,15 +171,21 @@ int duplicates_drop(struct duplicates *duplicates, struct table *table, json_t *
     return failed ? error_set(err, ERROR_MEMORY, "%s: no memory to drop rows", table->label) : 0;
 }
 
+/* The end of "1 row is", "2 rows are". */
+static const char *rows_are(int64_t count)
+{
+    return count == 1 ? " is" : "s are";
+}
+
 int duplicates_note(const struct duplicates *duplicates, const struct table *table, const unsigned char *part,
                     json_t *notes, struct error *err)
 {
     int64_t rows = table->rows - table->first, leaked = 0;
     if (duplicates->contradicted)
         note_add(notes,
-                 "%s: %lld rows are equal to an earlier one in every column but the target, which "
+                 "%s: %lld row%s equal to an earlier one in every column but the target, which "
                  "differs",
-                 table->label, (long long)duplicates->contradicted);
+                 table->label, (long long)duplicates->contradicted, rows_are(duplicates->contradicted));
     if (duplicates->count == 0)
         return 0;
     bool *trained = calloc((size_t)rows, sizeof *trained);
@@ -191,9 +197,9 @@ int duplicates_note(const struct duplicates *duplicates, const struct table *tab
         leaked += part[row] != SPLIT_TRAIN && trained[duplicates->first[row]];
     free(trained);
     note_add(notes,
-             "%s: %lld rows are equal to an earlier one in every column; %lld rows of validation and "
-             "test are equal to one that trains, which flatters the score (data.deduplicate: true drops "
+             "%s: %lld row%s equal to an earlier one in every column; %lld of validation and "
+             "test equal one that trains, which flatters the score (data.deduplicate: true drops "
              "such rows)",
-             table->label, (long long)duplicates->count, (long long)leaked);
+             table->label, (long long)duplicates->count, rows_are(duplicates->count), (long long)leaked);
     return 0;
 }

@@ -37,7 +37,7 @@ static void quirk_24_duplicates_are_counted(void **state)
             leaked += trains;
         }
     char note[60];
-    snprintf(note, sizeof note, "; %d rows of validation and test", leaked);
+    snprintf(note, sizeof note, "; %d of validation and test", leaked);
     assert_true(leaked > 0 && has_note(&dataset, note));
     dataset_release(&dataset);
     forget("a.csv");
