@@ -67,20 +67,19 @@ void cpu_gather_real(struct device *device, struct lanes lanes, real *y, const f
     }
 }
 
-#ifdef RUNG_REAL_DOUBLE /* which stores in fp32 only */
+#define STRETCH 1024 /* elements narrowed at once */
+
 static void narrow_row(struct cpu *cpu, uint16_t *y, const float *source, int64_t columns,
                        enum device_precision precision)
 {
-    for (int64_t j = 0; j < columns; j++)
-        cpu->loops->narrow(y + j, &(real){source[j]}, 1, precision);
+    real block[STRETCH];
+
+    for (int64_t at = 0, count; at < columns; at += count) {
+        count = columns - at < STRETCH ? columns - at : STRETCH;
+        take_row(block, source + at, count);
+        cpu->loops->narrow(y + at, block, count, precision);
+    }
 }
-#else
-static void narrow_row(struct cpu *cpu, uint16_t *y, const float *source, int64_t columns,
-                       enum device_precision precision)
-{
-    cpu->loops->narrow(y, source, columns, precision);
-}
-#endif
 
 void cpu_gather(struct device *device, struct lanes lanes, void *y, int64_t stride, const float *source,
                 struct device_rows_of of, int64_t rows, int64_t columns)

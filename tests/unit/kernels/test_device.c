@@ -1,4 +1,4 @@
-/* The CPU device through its table: products of all kinds, lanes, gathers, memory, errors. */
+/* The CPU device beyond what any device must do (conformance.c): its table of products, errors, names. */
 #include "kernels/device.h"
 
 #include "base/random.h"
@@ -85,60 +85,6 @@ static void check_forward(int64_t rows, int64_t inputs, int64_t outputs)
     drop(x), drop(w), drop(b), drop(y);
 }
 
-static void check_backward_data(int64_t rows, int64_t inputs, int64_t outputs)
-{
-    real *dy = make(rows * outputs, 0), *w = make(inputs * outputs, 5000), *dx = make(rows * inputs, 0);
-
-    device->operations->linear_backward_data(device, one, dx, dy, w, rows, inputs, outputs);
-    settle();
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t k = 0; k < inputs; k++) {
-            double sum = 0, absolute = 0;
-            for (int64_t j = 0; j < outputs; j++) {
-                sum += (double)dy[i * outputs + j] * (double)w[k * outputs + j];
-                absolute += fabs((double)dy[i * outputs + j] * (double)w[k * outputs + j]);
-            }
-            assert_product(dx[i * inputs + k], sum, absolute, outputs);
-        }
-    drop(dy), drop(w), drop(dx);
-}
-
-static void check_backward_parameters(int64_t rows, int64_t inputs, int64_t outputs, bool accumulate)
-{
-    real *x = make(rows * inputs, 0), *dy = make(rows * outputs, 5000), *dw = make(inputs * outputs, 9000);
-    real *db = make(outputs, 300), *w0 = make(inputs * outputs, 9000), *b0 = make(outputs, 300);
-
-    device->operations->linear_backward_parameters(device, one, dw, db, x, dy, rows, inputs, outputs,
-                                                   accumulate);
-    settle();
-    for (int64_t k = 0; k <= inputs; k++) /* row `inputs` stands for the bias: a column of ones in x */
-        for (int64_t j = 0; j < outputs; j++) {
-            double before = k < inputs ? w0[k * outputs + j] : b0[j];
-            double sum = accumulate ? before : 0, absolute = fabs(sum);
-            for (int64_t i = 0; i < rows; i++) {
-                double term = (k < inputs ? x[i * inputs + k] : 1) * (double)dy[i * outputs + j];
-                sum += term;
-                absolute += fabs(term);
-            }
-            assert_product(k < inputs ? dw[k * outputs + j] : db[j], sum, absolute, rows);
-        }
-    drop(x), drop(dy), drop(dw), drop(db), drop(w0), drop(b0);
-}
-
-static void test_products(void **state)
-{
-    const int64_t shapes[][3] = {{1, 1, 1},   {1, 5, 3},    {3, 1, 7},    {7, 3, 1},   {32, 64, 128},
-                                 {22, 9, 10}, {17, 33, 65}, {256, 10, 2}, {5, 300, 49}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
-        check_forward(shapes[i][0], shapes[i][1], shapes[i][2]);
-        check_backward_data(shapes[i][0], shapes[i][1], shapes[i][2]);
-        check_backward_parameters(shapes[i][0], shapes[i][1], shapes[i][2], false);
-        check_backward_parameters(shapes[i][0], shapes[i][1], shapes[i][2], true);
-    }
-}
-
 /* More shapes than the table of compiled products holds. */
 static void test_many_shapes(void **state)
 {
@@ -147,39 +93,6 @@ static void test_many_shapes(void **state)
         for (int64_t outputs = 1; outputs <= 24; outputs++)
             check_forward(rows, 3, outputs);
     check_forward(1, 3, 1);
-}
-
-static void test_memory(void **state)
-{
-    const struct device_operations *o = device->operations;
-    struct error err = {0};
-    void *memory, *copy;
-    const void *shared;
-    char bytes[100], back[100] = {0};
-
-    (void)state;
-    assert_int_equal(o->allocate(device, &memory, 1000, &err), 0);
-    assert_int_equal(o->allocate(device, &copy, 1000, &err), 0);
-    assert_int_equal((uintptr_t)memory % DEVICE_ALIGNMENT, 0);
-    memset(bytes, 3, sizeof(bytes));
-    o->upload(device, memory, bytes, sizeof(bytes));
-    o->copy(device, one, copy, memory, 1000);
-    o->download(device, back, copy, sizeof(back));
-    settle();
-    assert_memory_equal(bytes, back, sizeof(bytes));
-    o->zero(device, one, copy, 1000);
-    o->download(device, back, copy, sizeof(back));
-    settle();
-    assert_int_equal(back[99], 0);
-    assert_int_equal(o->share(device, &shared, bytes, sizeof(bytes), &err), 0);
-    o->download(device, back, shared, sizeof(back));
-    settle();
-    assert_memory_equal(bytes, back, sizeof(bytes));
-    o->unshare(device, shared);
-    o->release(device, memory);
-    o->release(device, copy);
-    assert_int_equal(o->allocate(device, &memory, SIZE_MAX - 3, &err), -1);
-    assert_int_equal(err.code, ERROR_MEMORY);
 }
 
 /* An operation that cannot be done is told once, by the next synchronize. */
