@@ -131,8 +131,8 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products), cmocka_unit_test(test_many_shapes),
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_failures_wait_for_synchronize),
+        cmocka_unit_test(test_many_shapes),
+        cmocka_unit_test(test_failures_wait_for_synchronize),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);
