@@ -159,6 +159,15 @@ static void test_trial(void **state)
         for (int mode = 0; mode < 2; mode++)
             check_trial(&world, &settings, fail_modes[mode]);
         check_load(&world, &settings);
+        world.dataset.categories = 2;
+        settings.model = MODEL_RESNET;
+        settings.norm = NORM_BATCH;
+        settings.class_weight = CLASS_WEIGHT_BALANCED;
+        settings.precision = PRECISION_FP16;
+        check_trial(&world, &settings, memory_fail_at);
+        check_load(&world, &settings);
+        settings = world_settings();
+        settings.objective_best = true;
         world_release(&world);
     }
 }

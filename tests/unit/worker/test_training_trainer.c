@@ -119,6 +119,80 @@ static void test_two_trials_of_one_seed_are_equal(void **state)
     world_release(&world);
 }
 
+/* Weights, order and dropout are the same on every device, so only rounding tells them apart. (On a CPU this
+ * compares it with itself.) */
+static void test_every_device_trains_to_the_same(void **state)
+{
+    struct training_settings settings = world_settings();
+    struct trainer_world world;
+    struct error err = {0};
+    struct device *cpu = device_create("cpu:0", &err);
+
+    (void)state;
+    assert_non_null(cpu);
+    for (int form = 0; form < 12; form++) {
+        const int64_t classes[] = {3, 2, 0, 0};
+        const enum loss_kind losses[] = {LOSS_CROSS_ENTROPY, LOSS_BINARY, LOSS_MSE, LOSS_HUBER};
+        world_init(&world, classes[form % 4]);
+        world.dataset.categories = form % 2 ? 2 : 0;
+        settings.loss = losses[form % 4];
+        settings.model = form % 5 ? form % 5 < 3 ? MODEL_RESNET : MODEL_MLP : MODEL_LINEAR;
+        settings.norm = (enum norm_kind)(form % 3);
+        settings.norm_batch = 10;
+        settings.micro_batch = form % 2 ? 20 : 0;
+        settings.activation = (enum activation)(form % 4);
+        settings.optimizer = (enum optimizer_kind)(form % 5);
+        settings.learning_rate = settings.optimizer == OPTIMIZER_LARS ? 1 : 0.003;
+        settings.momentum = 0.5;
+        settings.clip_norm = form % 3 ? 0.5 : 0;
+        settings.label_smoothing = form % 2 ? 0.1 : 0;
+        settings.class_weight = form % 3 ? CLASS_WEIGHT_BALANCED : CLASS_WEIGHT_NONE;
+        settings.schedule = (enum schedule_kind)(form % 6);
+        settings.step_epochs = 1;
+        settings.step_factor = 0.5;
+        struct trainer *here = world_trainer(&world, &settings, 3);
+        struct trainer *there = trainer_create(&settings, &world.dataset, cpu, 3, &err);
+        assert_non_null(there);
+        for (int epoch = 0; epoch < 3; epoch++) {
+            const char *name = epoch == 2 ? "validation_loss" : "train_loss";
+            double found = world_metric(here, name), expected = world_metric(there, name);
+            if (!(fabs(found - expected) < 2e-4 * (1 + expected)))
+                fail_msg("form %d, epoch %d: %s %.9g, on the CPU %.9g", form, epoch, name, found, expected);
+        }
+        trainer_destroy(here);
+        trainer_destroy(there);
+        world_release(&world);
+    }
+    device_destroy(cpu);
+}
+
+static void test_a_loss_of_another_task_is_refused(void **state)
+{
+    static const struct {
+        int64_t classes;
+        enum loss_kind loss;
+        const char *message;
+    } cases[] = {{3, LOSS_MSE, "loss: mse is for numbers, but the target is a class"},
+                 {3, LOSS_BINARY, "loss: binary_cross_entropy is for two classes, but the target has 3"},
+                 {0, LOSS_CROSS_ENTROPY, "loss: cross_entropy is for classes, but the target is a number"},
+                 {2, LOSS_HUBER, "loss: huber is for numbers"}};
+    struct training_settings settings = world_settings();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct trainer_world world;
+        struct error err = {0};
+        world_init(&world, cases[i].classes);
+        settings.loss = cases[i].loss;
+        assert_null(trainer_create(&settings, &world.dataset, world.device, 1, &err));
+        assert_int_equal(err.code, ERROR_USAGE);
+        assert_non_null(strstr(err.message, cases[i].message));
+        assert_null(trainer_plan(&settings, &world.dataset, 0, &err));
+        assert_int_equal(err.code, ERROR_USAGE);
+        world_release(&world);
+    }
+}
+
 static void test_divergence_is_told(void **state)
 {
     struct training_settings settings = world_settings();
@@ -302,6 +376,8 @@ int main(void)
         cmocka_unit_test(test_linear_model_has_no_hidden_layer),
         cmocka_unit_test(test_train_loss_is_the_mean_over_samples),
         cmocka_unit_test(test_two_trials_of_one_seed_are_equal),
+        cmocka_unit_test(test_every_device_trains_to_the_same),
+        cmocka_unit_test(test_a_loss_of_another_task_is_refused),
         cmocka_unit_test(test_divergence_is_told),
         cmocka_unit_test(test_empty_splits),
         cmocka_unit_test(test_odd_sizes),
