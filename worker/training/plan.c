@@ -63,31 +63,16 @@ static bool try_rows(struct plan *plan, int64_t micro_batch, int64_t evaluation_
     return plan->fits;
 }
 
-/* The largest of 1..most that fits, by bisection; the sizes grow with the rows. */
-static int64_t largest_micro_batch(struct plan *plan, int64_t most)
+/* The most rows, of 1..most, that fit: of a micro batch, or of an evaluation pass beside `micro_batch`. By
+ * bisection, since the sizes grow with the rows. */
+static int64_t most_that_fit(struct plan *plan, int64_t micro_batch, int64_t most)
 {
     int64_t fits = 1, beyond = most + 1;
 
     while (beyond - fits > 1) {
         int64_t middle = fits + (beyond - fits) / 2;
-        if (try_rows(plan, middle, 1))
-            fits = middle;
-        else
-            beyond = middle;
-    }
-    return fits;
-}
-
-static int64_t largest_evaluation(struct plan *plan, int64_t micro_batch, int64_t most)
-{
-    int64_t fits = 1, beyond = most + 1;
-
-    while (beyond - fits > 1) {
-        int64_t middle = fits + (beyond - fits) / 2;
-        if (try_rows(plan, micro_batch, middle))
-            fits = middle;
-        else
-            beyond = middle;
+        bool fit = micro_batch > 0 ? try_rows(plan, micro_batch, middle) : try_rows(plan, middle, 1);
+        *(fit ? &fits : &beyond) = middle;
     }
     return fits;
 }
@@ -99,8 +84,8 @@ void plan_fit(struct plan *plan, size_t available)
     plan->available = available;
     if (try_rows(plan, micro_batch, evaluation))
         return;
-    micro_batch = largest_micro_batch(plan, micro_batch);
-    evaluation = largest_evaluation(plan, micro_batch, evaluation);
+    micro_batch = most_that_fit(plan, 0, micro_batch);
+    evaluation = most_that_fit(plan, micro_batch, evaluation);
     try_rows(plan, micro_batch, evaluation);
 }
 
