@@ -2,10 +2,27 @@
 
 #include "tests/emulated_gpu/faults.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const struct lanes one_lane = {.count = 1, .stride = 0, .precision = DEVICE_FP32};
+
+/* Of the order in which threads, blocks and independent work run: a new one for each test, unless
+ * RUNG_EMULATED_SEED says which. */
+static void use_new_seed(void)
+{
+    struct timespec now;
+    uint64_t seed;
+
+    if (getenv("RUNG_EMULATED_SEED"))
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    seed = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    emulated_set_seed(seed);
+    printf("RUNG_EMULATED_SEED=%llu\n", (unsigned long long)seed);
+}
 
 int fixture_empty(void **state)
 {
@@ -16,6 +33,7 @@ int fixture_empty(void **state)
     setenv("RUNG_EMULATED_MEMORY", "256M", 1);
     setenv("RUNG_EMULATED_CAPABILITY", "9.0", 1);
     emulated_reset();
+    use_new_seed();
     *state = fixture;
     return 0;
 }

@@ -151,6 +151,18 @@ static void a_block_too_large_is_refused(void **state)
     fixture_wait(f); /* nothing of it is told later */
 }
 
+/* One refusal is no reason to give up: what the pool holds back may be in the way. */
+static void a_refusal_is_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    void *memory;
+
+    plant("allocation:1");
+    memory = fixture_put(f, NULL, 4096);
+    f->on->release(f->device, memory);
+    fixture_wait(f);
+}
+
 static void shared_data_is_there_once(void **state)
 {
     struct fixture *f = *state;
@@ -247,6 +259,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lanes_keep_to_themselves, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(what_is_released_is_available, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(a_block_too_large_is_refused, fixture_open, fixture_close),
+        cmocka_unit_test_setup_teardown(a_refusal_is_tried_again, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(shared_data_is_there_once, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(shared_data_goes_with_the_device, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, fixture_empty, fixture_close),

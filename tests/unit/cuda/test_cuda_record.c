@@ -71,6 +71,23 @@ static void short_ones_are_repeated(void **state)
     vectors_release(f, vectors);
 }
 
+/* Repetitions follow each other: each doubles what the one before left. */
+static void repetitions_keep_their_order(void **state)
+{
+    struct fixture *f = *state;
+    struct vectors vectors = vectors_of(f);
+    struct device_recording *recording;
+
+    assert_int_equal(f->on->record_begin(f->device, &f->err), 0);
+    f->on->add(f->device, one_lane, vectors.y, vectors.x, COUNT);
+    f->on->copy(f->device, one_lane, vectors.x, vectors.y, COUNT * sizeof(float));
+    assert_int_equal(f->on->record_end(f->device, &recording, &f->err), 0);
+    f->on->replay(f->device, recording, 17);
+    assert_sum(f, vectors, 65536); /* 1, 2, 4, ... */
+    f->on->forget(f->device, recording);
+    vectors_release(f, vectors);
+}
+
 static void long_ones_are_not(void **state)
 {
     struct fixture *f = *state;
@@ -199,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(short_ones_are_repeated, fixture_open, fixture_close),
+        cmocka_unit_test_setup_teardown(repetitions_keep_their_order, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(long_ones_are_not, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(work_stays_in_order, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(state_moves_on, fixture_open, fixture_close),
