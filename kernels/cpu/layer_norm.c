@@ -4,32 +4,40 @@
 static void store_row(void *y, const void *x, int64_t at, real mean, real inverse, const real *restrict gain,
                       const real *restrict offset, int64_t columns, enum device_precision precision)
 {
-    real block[NORM_BLOCK];
+    real block[NORM_BLOCK], read[NORM_BLOCK];
 
     for (int64_t first = 0, count; first < columns; first += count) {
         count = norm_block_of(columns - first);
-        norm_load(block, x, at + first, count, precision);
+        const real *restrict value = stored_read(read, x, at + first, count, precision);
         for (int64_t j = 0; j < count; j++)
-            block[j] = (block[j] - mean) * inverse * gain[first + j] + offset[first + j];
+            block[j] = (value[j] - mean) * inverse * gain[first + j] + offset[first + j];
         norm_store(y, at + first, block, count, precision);
     }
 }
 
-/* The sum over a row of x - shift, or of its square. */
-static real row_sum(const void *x, int64_t at, real shift, bool squared, int64_t columns,
-                    enum device_precision precision)
+static real row_sum(const void *x, int64_t at, int64_t columns, enum device_precision precision)
 {
     real block[NORM_BLOCK], partial[WIDTH] = {0};
 
     for (int64_t first = 0, count; first < columns; first += count) {
         count = norm_block_of(columns - first);
-        norm_load(block, x, at + first, count, precision);
+        norm_accumulate(partial, stored_read(block, x, at + first, count, precision), count);
+    }
+    return sum_pairwise(partial);
+}
+
+/* Of (x - mean)^2. */
+static real row_squares(const void *x, int64_t at, real mean, int64_t columns,
+                        enum device_precision precision)
+{
+    real block[NORM_BLOCK], square[NORM_BLOCK], partial[WIDTH] = {0};
+
+    for (int64_t first = 0, count; first < columns; first += count) {
+        count = norm_block_of(columns - first);
+        const real *restrict value = stored_read(block, x, at + first, count, precision);
         for (int64_t j = 0; j < count; j++)
-            block[j] -= shift;
-        if (squared)
-            for (int64_t j = 0; j < count; j++)
-                block[j] *= block[j];
-        norm_accumulate(partial, block, count);
+            square[j] = (value[j] - mean) * (value[j] - mean);
+        norm_accumulate(partial, square, count);
     }
     return sum_pairwise(partial);
 }
@@ -41,8 +49,8 @@ void LOOPS(layer_norm)(void *y, real *saved, const void *x, const real *gain, co
 
     for (int64_t i = 0; i < rows; i++) {
         int64_t at = i * columns;
-        real mean = row_sum(x, at, 0, false, columns, precision) / n;
-        real inverse = norm_inverse(row_sum(x, at, mean, true, columns, precision) / n);
+        real mean = row_sum(x, at, columns, precision) / n;
+        real inverse = norm_inverse(row_squares(x, at, mean, columns, precision) / n);
         saved[2 * i] = mean;
         saved[2 * i + 1] = inverse;
         store_row(y, x, at, mean, inverse, gain, offset, columns, precision);
