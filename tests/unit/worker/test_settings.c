@@ -117,6 +117,30 @@ static void a_linear_model_has_no_hidden_layer(void **state)
     assert_int_equal(s.hidden_count, 0);
 }
 
+/* What a choice's default is, where it depends on another. */
+static void model_and_optimizer_decide_defaults(void **state)
+{
+    (void)state;
+    struct training_settings s = read_settings("{\"model\": \"resnet\", \"hidden\": [9]}", NULL);
+    assert_int_equal(s.model, MODEL_RESNET);
+    assert_int_equal(s.norm, NORM_BATCH);
+    assert_int_equal(s.hidden_count, 0);
+    assert_true(s.width == 128 && s.blocks == 2 && s.expansion == 2);
+    assert_int_equal(read_settings("{\"model\": \"resnet\", \"norm\": \"none\"}", NULL).norm, NORM_NONE);
+    assert_int_equal(read_settings("{}", NULL).norm, NORM_NONE);
+    assert_int_equal(read_settings("{\"model\": \"linear\", \"norm\": \"batch\"}", NULL).norm, NORM_NONE);
+    s = read_settings("{\"optimizer\": \"lamb\"}", NULL);
+    assert_true(s.weight_decay == 0.01 && s.epsilon == 1e-6);
+    s = read_settings("{\"optimizer\": \"lars\"}", NULL);
+    assert_true(s.weight_decay == 1e-4 && s.momentum == 0.9);
+    s = read_settings("{\"optimizer\": \"adam\"}", NULL);
+    assert_true(s.weight_decay == 0 && s.epsilon == 1e-8);
+    assert_true(read_settings("{\"epochs\": 10}", NULL).step_epochs == 4);
+    assert_int_equal(read_settings("{\"precision\": \"fp16\"}", NULL).precision, PRECISION_FP16);
+    assert_int_equal(read_settings("{\"loss\": \"huber\"}", NULL).loss, LOSS_HUBER);
+    assert_int_equal(read_settings("{\"schedule\": \"wsd\"}", NULL).schedule, SCHEDULE_WSD);
+}
+
 static void whole_reals_are_integers(void **state)
 {
     (void)state;
@@ -133,7 +157,13 @@ static void refusals_name_key_and_value(void **state)
     refused("{}", "{\"dropout\": 1}", "dropout", "below 1");
     refused("{}", "{\"hidden\": [64, 0]}", "hidden", "found 0");
     refused("{}", "{\"hidden\": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}", "hidden", "at most 16");
-    refused("{\"optimizer\": \"adam\"}", NULL, "optimizer", "sgd | adamw");
+    refused("{\"optimizer\": \"adagrad\"}", NULL, "optimizer", "sgd | adam | adamw | lamb | lars");
+    refused("{\"norm\": \"group\"}", NULL, "norm", "none | layer | batch");
+    refused("{\"norm_batch\": 1}", NULL, "norm_batch", "found 1");
+    refused("{\"label_smoothing\": 1}", NULL, "label_smoothing", "below 1");
+    refused("{\"clip_norm\": 0}", NULL, "clip_norm", "above 0");
+    refused("{\"precision\": \"fp8\"}", NULL, "precision", "bf16 | fp16");
+    refused("{}", "{\"replicates\": 2}", "replicates", "every trial");
     refused("{\"nesterov\": 1}", NULL, "nesterov", "true or false");
     refused("{\"nesterov\": true, \"momentum\": 0, \"optimizer\": \"sgd\"}", NULL, "nesterov", "momentum");
     refused("{\"lr_scaling\": {\"rule\": \"power\", \"base_batch_size\": 8}}", NULL, "lr_scaling.power",
@@ -155,9 +185,10 @@ static void table_is_consistent(void **state)
         json_t *value = parse(s->fallback);
         if (s->type == SETTING_NUMBER || s->type == SETTING_INTEGER)
             assert_true(json_number_value(value) >= s->minimum && json_number_value(value) <= s->maximum);
-        if (s->type == SETTING_CHOICE)
-            assert_string_equal(json_string_value(value),
-                                s->choices[!strcmp(s->name, "model") || !strcmp(s->name, "optimizer")]);
+        bool is_choice = s->type != SETTING_CHOICE;
+        for (int i = 0; s->type == SETTING_CHOICE && s->choices[i]; i++)
+            is_choice = is_choice || strcmp(json_string_value(value), s->choices[i]) == 0;
+        assert_true(is_choice);
         json_decref(value);
     }
     assert_null(setting_find(train_settings, "learning"));
@@ -193,6 +224,7 @@ int main(void)
         cmocka_unit_test(point_over_train_over_default),
         cmocka_unit_test(optimizer_decides_decay_and_rule),
         cmocka_unit_test(a_linear_model_has_no_hidden_layer),
+        cmocka_unit_test(model_and_optimizer_decide_defaults),
         cmocka_unit_test(whole_reals_are_integers),
         cmocka_unit_test(refusals_name_key_and_value),
         cmocka_unit_test(table_is_consistent),
