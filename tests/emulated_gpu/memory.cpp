@@ -25,7 +25,7 @@ constexpr size_t MOST_FILLED = (size_t)64 << 20;
 /* Freed mappings that are kept, unreadable; they cost address space only. */
 constexpr size_t MOST_FREED = 4096;
 
-static size_t page_bytes()
+size_t page_bytes()
 {
     static const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
     return bytes;
@@ -142,7 +142,7 @@ static void mapping_retire(const allocation &gone)
     }
 }
 
-static bool planted_failure(size_t size, int device)
+bool allocation_fails(size_t size, int device)
 {
     world &all = the_world();
     int64_t call_number = (int64_t)++all.allocation_calls;
@@ -170,7 +170,7 @@ static cudaError_t memory_allocate(size_t size, int device, CUmemPoolHandle_st *
     world &all = the_world();
     device_state &state = *all.devices[(size_t)device];
     size_t needed = accounted(size);
-    if (planted_failure(size, device))
+    if (allocation_fails(size, device))
         return cudaErrorMemoryAllocation;
     if (state.used + needed > all.set.memory && !capture_forbids())
         run_device(device); /* frees that are queued */
@@ -268,16 +268,6 @@ std::string memory_describe(const void *pointer)
                      (long)(at - each.data), each.size, each.device);
     return text;
 }
-
-bool memory_pinned(const void *pointer, size_t bytes)
-{
-    auto &pinned = the_world().pinned;
-    auto behind = pinned.upper_bound((uintptr_t)pointer);
-    if (behind == pinned.begin())
-        return false;
-    const auto &[begin, size] = *std::prev(behind);
-    return (uintptr_t)pointer + bytes <= begin + size.first;
-}
 } // namespace emulated
 
 using namespace emulated;
@@ -368,84 +358,6 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
         int device = current_device();
         *total = (size_t)the_world().set.memory;
         *free_bytes = *total - the_world().devices[(size_t)device]->used - retained(device);
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int)
-{
-    return call(CALL_NOT_IN_CAPTURE, [&] {
-        *pointer = nullptr;
-        if (planted_failure(size, -1))
-            return cudaErrorMemoryAllocation;
-        void *memory = aligned_alloc(page_bytes(), (size + page_bytes() - 1) / page_bytes() * page_bytes());
-        if (!memory)
-            return cudaErrorMemoryAllocation;
-        pattern_fill(memory, size, FRESH_PATTERN);
-        the_world().pinned[(uintptr_t)memory] = {size, true};
-        *pointer = memory;
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaMallocHost(void **pointer, size_t size)
-{
-    return cudaHostAlloc(pointer, size, cudaHostAllocDefault);
-}
-
-static cudaError_t host_forget(void *pointer, bool ours)
-{
-    auto found = the_world().pinned.find((uintptr_t)pointer);
-    if (found == the_world().pinned.end() || found->second.second != ours)
-        return ours ? cudaErrorInvalidValue : cudaErrorHostMemoryNotRegistered;
-    /* Queued copies may still use it. */
-    for (size_t i = 0; i < the_world().devices.size(); i++)
-        run_device((int)i);
-    the_world().pinned.erase(found);
-    if (ours)
-        free(pointer);
-    return cudaSuccess;
-}
-
-cudaError_t cudaFreeHost(void *pointer)
-{
-    return call(CALL_NOT_IN_CAPTURE, [&] { return pointer ? host_forget(pointer, true) : cudaSuccess; });
-}
-
-cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int)
-{
-    return call(CALL_NOT_IN_CAPTURE, [&] {
-        if (memory_pinned(pointer, 1))
-            return cudaErrorHostMemoryAlreadyRegistered;
-        the_world().pinned[(uintptr_t)pointer] = {size, false};
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaHostUnregister(void *pointer)
-{
-    return call(CALL_NOT_IN_CAPTURE, [&] { return host_forget(pointer, false); });
-}
-
-cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host_pointer, unsigned int)
-{
-    return call(CALL_ANYWHERE, [&] {
-        if (!memory_pinned(host_pointer, 1))
-            return cudaErrorInvalidValue;
-        *device_pointer = host_pointer;
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
-{
-    return call(CALL_ANYWHERE, [&] {
-        const allocation *found = allocation_find(pointer, 1);
-        *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, (void *)pointer};
-        if (found)
-            *attributes = {cudaMemoryTypeDevice, found->device, (void *)pointer, nullptr};
-        else if (memory_pinned(pointer, 1))
-            *attributes = {cudaMemoryTypeHost, current_device(), (void *)pointer, (void *)pointer};
         return cudaSuccess;
     });
 }

@@ -146,6 +146,9 @@ bool run_one();
 allocation *allocation_find(const void *pointer, size_t bytes); /* the one that holds all of it */
 bool memory_on_device(const void *pointer, size_t bytes, int device);
 bool memory_pinned(const void *pointer, size_t bytes);
+size_t page_bytes();
+/* Counts an allocation; whether the faults say that it fails. device -1: host memory. */
+bool allocation_fails(size_t size, int device);
 std::string memory_describe(const void *pointer);
 /* Guards that were written over: reports each, true if there was one. `after`: what has just run. */
 bool guards_check(int device, const char *after);

@@ -37,6 +37,13 @@ static inline std::vector<unsigned long long> seeds(unsigned long long most)
     return given ? std::vector<unsigned long long>{strtoull(given, nullptr, 0)} : all;
 }
 
+/* Says so, for the log of a test that fails. */
+static inline void use_seed(unsigned long long seed)
+{
+    print_message("seed %llu\n", seed);
+    emulated_set_seed(seed);
+}
+
 static inline int start_fresh(void **)
 {
     emulated_reset();

@@ -50,7 +50,7 @@ __global__ static void static_sums(float *sums, const float *x)
 static void test_every_thread_runs_once(void **)
 {
     for (unsigned long long seed : seeds(5)) {
-        emulated_set_seed(seed);
+        use_seed(seed);
         dim3 grid(3, 2, 2), block(5, 3, 2);
         size_t threads = 12 * 30;
         device_floats x(std::vector<float>(threads, 0));
@@ -82,7 +82,7 @@ static void test_barriers_order_the_threads(void **)
 {
     std::vector<float> host = counting(BLOCK * 9);
     for (unsigned long long seed : seeds(20)) {
-        emulated_set_seed(seed);
+        use_seed(seed);
         device_floats x(host), sums(9), again(9);
         CUDA_LAUNCH(block_sums<true>, 9, BLOCK, BLOCK * sizeof(float), nullptr, sums.data, x.data);
         CUDA_LAUNCH(static_sums, 9, BLOCK, 0, nullptr, again.data, x.data);
@@ -97,7 +97,7 @@ static void test_a_missing_barrier_shows(void **)
     std::vector<float> host = counting(BLOCK * 3);
     int wrong = 0;
     for (unsigned long long seed = 1; seed <= 20; seed++) {
-        emulated_set_seed(seed);
+        use_seed(seed);
         device_floats x(host), sums(3);
         CUDA_LAUNCH(block_sums<false>, 3, BLOCK, BLOCK * sizeof(float), nullptr, sums.data, x.data);
         wrong += sums.get() != sums_of(host);
@@ -125,7 +125,7 @@ __global__ static void shuffles(float *out)
 static void test_shuffles(void **)
 {
     for (unsigned long long seed : seeds(10)) {
-        emulated_set_seed(seed);
+        use_seed(seed);
         device_floats out(6 * 64);
         CUDA_LAUNCH(shuffles, 1, 64, 0, nullptr, out.data);
         std::vector<float> got = out.get();
@@ -202,7 +202,7 @@ static void test_divergence_is_reported(void **)
 {
     for (unsigned long long seed : seeds(3)) {
         emulated_reset();
-        emulated_set_seed(seed);
+        use_seed(seed);
         float *x;
         assert_cuda(cudaMalloc(&x, 1024));
         CUDA_LAUNCH(diverges, 2, 64, 0, nullptr, x);

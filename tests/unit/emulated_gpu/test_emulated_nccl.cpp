@@ -104,7 +104,7 @@ static void test_broadcast_gather_and_narrow_sums(void **)
 static void test_two_devices_of_one_process(void **)
 {
     for (unsigned long long seed : seeds(5)) {
-        emulated_set_seed(seed);
+        use_seed(seed);
         ncclComm_t communicators[2];
         float *x[2], got;
         assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);

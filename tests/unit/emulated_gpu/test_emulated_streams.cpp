@@ -40,7 +40,7 @@ struct streams {
 static void test_a_stream_keeps_its_order(void **)
 {
     for (unsigned long long seed : seeds(10)) {
-        emulated_set_seed(seed);
+        use_seed(seed);
         streams with;
         for (int digit = 1; digit <= 9; digit++)
             CUDA_LAUNCH(append, 1, 1, 0, with.a, with.x, digit);
@@ -63,7 +63,7 @@ static void test_events_order_streams_and_a_missing_one_shows(void **)
 {
     int wrong = 0;
     for (unsigned long long seed : seeds(20)) {
-        emulated_set_seed(seed);
+        use_seed(seed);
         assert_true(two_streams(true) == 12);
         wrong += two_streams(false) != 12;
     }
@@ -76,7 +76,7 @@ static void test_the_legacy_stream(void **)
 {
     int free_order = 0;
     for (unsigned long long seed : seeds(20)) {
-        emulated_set_seed(seed);
+        use_seed(seed);
         for (unsigned flags : {cudaStreamDefault, cudaStreamNonBlocking}) {
             streams with(flags);
             CUDA_LAUNCH(append, 1, 1, 0, with.a, with.x, 1);
@@ -174,7 +174,7 @@ static cudaGraphExec_t record(streams &with, bool join)
 static void test_graphs_replay_what_was_recorded(void **)
 {
     for (unsigned long long seed : seeds(10)) {
-        emulated_set_seed(seed);
+        use_seed(seed);
         streams with;
         cudaGraphExec_t executable = record(with, true);
         assert_true(with.get() == 0); /* recording ran nothing */
