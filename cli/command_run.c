@@ -25,8 +25,8 @@ static const char usage[] =
     "Runs a sweep on this machine and prints the leaderboard. Other machines may\n"
     "attach: the address is printed.\n"
     "\n"
-    "  --devices D          auto (default: every GPU, else the CPUs), cpu:N, cuda:all,\n"
-    "                       cuda:0,1\n"
+    "  --devices D          cpu:N, cuda:all, cuda:0,1, or auto (default): every GPU,\n"
+    "                       else the CPUs\n"
     "  --bind ADDRESS       where others attach (default tcp://127.0.0.1:0: any port)\n"
     "  --top N              rows of the leaderboard at the end (default 10)\n"
     "  --format F           table (default), json or csv\n" SERVE_OPTIONS_HELP;

@@ -130,12 +130,12 @@ PY
     coordinator spec.yaml
     worker node --devices cpu:2
     local fine=0
-    until_true 60 grep -qi "full\|no space" coordinator.out && fine=1
+    until_true 60 grep -qi "disk is full\|no space" coordinator.out && fine=1
     kill -0 "$coordinator_pid" || fine=0
     mount -o remount,size=64m full
     if [ $fine = 1 ]; then
         wait "$coordinator_pid" || fine=0
-        [ "$(count "SELECT count(*) FROM trial WHERE state = 'completed'")" = 3000 ] || fine=0
+        [ "$(count "SELECT count(*) FROM trial WHERE state = 'completed' AND number > 0")" = 3000 ] || fine=0
     fi
     local said
     said=$(cat coordinator.out)
