@@ -2,7 +2,10 @@
  *
  * Primitives rather than dnnl_sgemm: on an AVX-512 machine both reach 85-100 GFLOP/s from 32x128x64 up, but
  * sgemm is up to half as fast where b is transposed or narrow, and its first call compiles for 34 ms; a
- * primitive for 0.1 ms. */
+ * primitive for 0.1 ms. bf16 runs at twice float32's speed on rows as they lie (195-214 GFLOP/s on a Zen 4
+ * core), which is all the processor has: a packed layout of weights, to be made after every update, could win
+ * nothing.
+ */
 #include "kernels/cpu/product.h"
 
 #include <dlfcn.h>
