@@ -32,7 +32,8 @@ struct cublasLtPreference {
 
 using namespace emulated;
 
-/* In cublasLtMatmulAlgo_t.data[0]; [1] is the workspace that the plan needs. */
+/* In cublasLtMatmulAlgo_t.data[0]; [1] is the workspace that the plan needs, [2] to [5] what A, B, C and D
+ * must be aligned to. */
 constexpr uint64_t PLAN_MARK = 0x656d756c61746564;
 /* Sums as long as this are "split", so that plans with a workspace exist. */
 constexpr uint64_t SPLIT_FROM = 512;
@@ -320,6 +321,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         !aligned(*c, preference->alignment_c) || !aligned(*d, preference->alignment_d))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     plan_write(product, preference->workspace, &results[0]);
+    const uint32_t alignments[] = {preference->alignment_a, preference->alignment_b, preference->alignment_c,
+                                   preference->alignment_d};
+    for (int i = 0; i < 4; i++)
+        results[0].algo.data[2 + i] = alignments[i];
     *returned = 1;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -341,6 +346,8 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
     if (algorithm->data[1] > 0 && !split_fits(product))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     plan_write(product, algorithm->data[1], result);
+    for (int i = 2; i < 6; i++)
+        result->algo.data[i] = algorithm->data[i];
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -364,6 +371,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         return CUBLAS_STATUS_INVALID_VALUE;
     if (needed > workspace_bytes || (uintptr_t)workspace % 256 != 0)
         return CUBLAS_STATUS_INVALID_VALUE;
+    const void *const operands[] = {a, b, *(const float *)beta != 0 ? c : nullptr, d};
+    for (int i = 0; algorithm && i < 4; i++)
+        if (algorithm->data[2 + i] != 0 && (uintptr_t)operands[i] % algorithm->data[2 + i] != 0)
+            return CUBLAS_STATUS_INVALID_VALUE; /* planned for better alignment */
     if ((needed > 0 && !split_fits(product)) || !aligned(*a_layout, (uintptr_t)a) ||
         !aligned(*b_layout, (uintptr_t)b) || !aligned(*c_layout, (uintptr_t)c) ||
         !aligned(*d_layout, (uintptr_t)d))

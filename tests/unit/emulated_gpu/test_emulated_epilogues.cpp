@@ -196,6 +196,26 @@ static void test_bias_gradients_of_inputs(void **)
     }
 }
 
+/* A plan made for operands aligned to 256 bytes, the default, is none for others. */
+static void test_plans_keep_to_their_alignment(void **)
+{
+    emulated::random dice = {10};
+    sheet a(8, 9, 1, CUDA_R_32F, false, dice), b(8, 8, 1, CUDA_R_32F, false, dice),
+        d(8, 8, 1, CUDA_R_32F, false, dice);
+    a.columns = 8; /* room for one more element in front */
+    light with(a, b, d);
+    assert_int_equal(with.run(a, b, d), CUBLAS_STATUS_SUCCESS);
+    a.device += 4;
+    assert_int_equal(with.run(a, b, d), CUBLAS_STATUS_INVALID_VALUE);
+    uint32_t alignment = 4;
+    assert_int_equal(cublasLtMatmulPreferenceSetAttribute(with.preference,
+                                                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                                                          &alignment, sizeof alignment),
+                     CUBLAS_STATUS_SUCCESS);
+    assert_int_equal(with.run(a, b, d), CUBLAS_STATUS_SUCCESS);
+    a.device -= 4;
+}
+
 static void test_what_is_refused(void **)
 {
     emulated::random dice = {9};
@@ -234,6 +254,7 @@ int main()
         cmocka_unit_test_setup(test_epilogues_forward, start_fresh),
         cmocka_unit_test_setup(test_epilogues_backward, start_fresh),
         cmocka_unit_test_setup(test_bias_gradients_of_inputs, start_fresh),
+        cmocka_unit_test_setup(test_plans_keep_to_their_alignment, start_fresh),
         cmocka_unit_test_setup(test_what_is_refused, start_fresh),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
