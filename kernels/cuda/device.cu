@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const struct device_operations operations = {
     .destroy = cuda_destroy,

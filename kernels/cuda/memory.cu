@@ -1,7 +1,6 @@
 /* Device memory: blocks from the driver's pool, in the order of the stream; data shared by all lanes. */
 #include "kernels/cuda/core.cuh"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 struct cuda_share {
