@@ -44,6 +44,8 @@ void cuda_pool_destroy(struct cuda_device *cuda)
         (void)cudaFreeAsync(share->memory, cuda->stream);
         free(share);
     }
+    if (cuda->pool->pool && cudaStreamSynchronize(cuda->stream) == cudaSuccess)
+        (void)cudaMemPoolTrimTo(cuda->pool->pool, 0); /* for the machine's other processes */
     cuda_staging_destroy(cuda->pool->staging);
     free(cuda->pool);
     cuda->pool = NULL;
