@@ -210,6 +210,8 @@ static void slot_take(struct agent *agent, struct slot *slot, json_t *line)
     }
     if (spoilt) {
         snprintf(slot->failure, sizeof slot->failure, "%s", json_get_string(line, "error", ""));
+        log_warning(agent->log, "", "slot %d: %s failed: %s", slot->number, agent->devices[slot->number].id,
+                    slot->failure);
         slot_await_death(agent, slot); /* it ends by itself; the next one begins afresh */
     }
     struct attempt *attempt = slot->attempt;
