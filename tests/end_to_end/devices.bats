@@ -110,7 +110,7 @@ completed() {
 @test "a batch that does not fit is accumulated to the same effective batch" {
     spec 's/hidden: \[16\]/hidden: [8192]/' 's/batch_size: 128/batch_size: 1024/' 's/run_cap: 8/run_cap: 1/' 's/epochs: 2/epochs: 1/'
     export RUNG_EMULATED_MEMORY=64M
-    expect 0 "$RUNG" check spec.yaml --devices emulated:1 --format json
+    RUNG_EMULATED_MEMORY=32M expect 0 "$RUNG" check spec.yaml --devices emulated:1 --format json
     [ "$(jq '.plan.largest.micro_batch < 1024 and .plan.fits' <<<"$output")" = true ]
     expect 0 "$RUNG" run spec.yaml --db "$db" --devices emulated:1
     [ "$(count "SELECT json_extract(details, '$.memory.micro_batch') < 1024 FROM attempt WHERE trial = 1")" = 1 ]
