@@ -68,7 +68,7 @@ json_t *engine_status(const struct engine *engine, struct now now)
                                                  (json_int_t)counts.best_resource)
                                      : json_null();
     return json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:I, s:I, s:I, s:I, "
-                     "s:o, s:o, s:b, s:O?, s:O, s:o}",
+                     "s:o, s:o, s:b, s:O?, s:O?, s:s?, s:O, s:o}",
                      "sweep", engine->settings.sweep_id, "name", engine->settings.sweep_name, "state", state,
                      "trials", "total", (json_int_t)counts.total, "proposed", (json_int_t)counts.proposed,
                      "waiting", (json_int_t)counts.waiting, "running", (json_int_t)counts.running, "paused",
@@ -78,7 +78,9 @@ json_t *engine_status(const struct engine *engine, struct now now)
                      (json_int_t)counts.slots, "busy_slots", (json_int_t)counts.busy_slots, "ranked",
                      (json_int_t)counts.ranked, "best", best, "resource_done",
                      json_number(counts.resource_done), "refitting", (int)counts.refitting, "final",
-                     engine->sweep.final, "notes", engine->notes, "worker_list", workers_status(engine, now));
+                     engine->sweep.final, "baseline", engine->sweep.baseline, "precision",
+                     *engine->sweep.precision ? engine->sweep.precision : NULL, "notes", engine->notes,
+                     "worker_list", workers_status(engine, now));
 }
 
 static void answer_send(struct engine *engine, peer_number peer, const char *refusal)

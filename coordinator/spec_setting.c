@@ -52,6 +52,7 @@ const char *setting_accepted(const struct setting *setting, struct text *text)
         [SETTING_PATH] = "the path of a readable file",
         [SETTING_SCALAR] = "text, an integer or null",
         [SETTING_SCALAR_LIST] = "text, an integer or null, or a list of texts and integers",
+        [SETTING_VALUE_LIST] = "text, a number or null, or a list of texts and numbers",
     };
     text_append(text, kinds[setting->type]);
     if (setting->type == SETTING_CHOICE) {
@@ -156,12 +157,16 @@ static bool is_scalar(const struct node *node)
     return node->kind == NODE_STRING || node->kind == NODE_NULL || node_integer(node, &integer);
 }
 
-static bool is_scalar_list(const struct node *node)
+static bool is_value(const struct node *node)
+{
+    return is_scalar(node) || node->kind == NODE_NUMBER || node->kind == NODE_INTEGER;
+}
+
+static bool is_list_of(const struct node *node, bool (*is_item)(const struct node *item))
 {
     bool all = node->kind == NODE_LIST && node->count > 0;
     for (size_t i = 0; i < node->count && all; i++) {
-        const struct node *entry = node->entries[i].value;
-        all = is_scalar(entry) && entry->kind != NODE_NULL;
+        all = is_item(node->items[i]) && node->items[i]->kind != NODE_NULL;
     }
     return all;
 }
@@ -198,7 +203,12 @@ json_t *setting_read(struct reader *reader, const struct setting *setting, const
         }
         break;
     case SETTING_SCALAR_LIST:
-        if (is_scalar(node) || is_scalar_list(node)) {
+        if (is_scalar(node) || is_list_of(node, is_scalar)) {
+            return node_to_json(node);
+        }
+        break;
+    case SETTING_VALUE_LIST:
+        if (is_value(node) || is_list_of(node, is_value)) {
             return node_to_json(node);
         }
         break;

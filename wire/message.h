@@ -88,7 +88,7 @@ struct assignment {
     int64_t start, until; /* resources: completed when it begins, and where it stops to be judged */
     char *checkpoint;     /* sha256 of the blob to start from, or NULL */
     int64_t checkpoint_bytes;
-    json_t *final; /* the refit of the winner (trial 0): {"refit","seeds","epochs"}; NULL for a trial */
+    json_t *final; /* trial 0, after the search: {"refit","seeds","epochs","baseline"}; NULL for a trial */
 };
 
 struct reported {

@@ -43,7 +43,7 @@ static const struct field_list running = {sizeof(struct running_attempt), runnin
 
 static const struct field assignment_fields[] = {
     {"trial", FIELD_INTEGER, REQUIRED, offsetof(struct assignment, trial), 0, NULL,
-     "the trial's number; 0: the winner's refit"},
+     "the trial's number; 0: what is trained after the search"},
     {"attempt", FIELD_INTEGER, REQUIRED, offsetof(struct assignment, attempt), 0, NULL,
      "the attempt's number"},
     {"parameters", FIELD_OBJECT, REQUIRED, offsetof(struct assignment, parameters), 0, NULL,
@@ -57,7 +57,7 @@ static const struct field assignment_fields[] = {
     {"checkpoint_bytes", FIELD_INTEGER, OPTIONAL, offsetof(struct assignment, checkpoint_bytes), 0, NULL,
      "its size"},
     {"final", FIELD_OBJECT, OPTIONAL, offsetof(struct assignment, final), 0, NULL,
-     "only for the refit: `{\"refit\", \"seeds\", \"epochs\"}`"},
+     "only for trial 0: `{\"refit\", \"seeds\", \"epochs\", \"baseline\"}`"},
     END,
 };
 static const struct field_list assignments = {sizeof(struct assignment), assignment_fields};
@@ -134,7 +134,7 @@ static const struct field report_fields[] = {
      LIST(reports, report_count, reports)},
     DEVICE,
     {"details", FIELD_OBJECT, OPTIONAL, AT(details), 0, NULL,
-     "with the first report of an attempt: `derived` values for the trial's record"},
+     "with the first report of an attempt: `derived` values for the trial's record, `precision`, `memory`"},
     END,
 };
 

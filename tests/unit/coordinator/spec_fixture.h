@@ -15,7 +15,8 @@
 
 static const struct setting fixture_settings[] = {
     {.name = "data.path", .type = SETTING_PATH, .required = true},
-    {.name = "data.target", .type = SETTING_SCALAR, .required = true},
+    {.name = "data.target", .type = SETTING_SCALAR_LIST, .required = true},
+    {.name = "data.missing", .type = SETTING_VALUE_LIST},
     {.name = "data.validation",
      .type = SETTING_NUMBER,
      .minimum = 0,

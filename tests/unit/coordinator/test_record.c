@@ -63,8 +63,11 @@ static void test_every_kind_is_copied_whole(void **state)
                    .final = json_object(),
                    .baseline = json_object()}},
         {.type = RECORD_ATTEMPT,
-         .attempt =
-             {.worker = strdup("w"), .session = strdup("s"), .device = strdup("d"), .error = strdup("e"), .details = strdup("{}")}},
+         .attempt = {.worker = strdup("w"),
+                     .session = strdup("s"),
+                     .device = strdup("d"),
+                     .error = strdup("e"),
+                     .details = strdup("{}")}},
         {.type = RECORD_REPORT, .report = {.metrics = json_pack("{s:i}", "loss", 1)}},
         {.type = RECORD_RUNG_ENTRY, .rung_entry = {.trial = 1, .order = 9}},
         {.type = RECORD_WORKER,

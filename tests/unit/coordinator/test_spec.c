@@ -164,6 +164,32 @@ static void test_distributions(void **state)
     }
 }
 
+/* Columns by name or index, cells by text or number; one, or a list of them. */
+static void test_values_and_lists_of_them(void **state)
+{
+    static const struct {
+        const char *target, *missing, *canonical_target, *canonical_missing;
+    } cases[] = {
+        {"y", "-99.5", "\"y\"", "-99.5"},
+        {"[p, -1]", "[-99.5, none, 7]", "[\"p\",-1]", "[-99.5,\"none\",7]"},
+        {"['0', q]", "['1.50']", "[\"0\",\"q\"]", "[\"1.50\"]"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[400];
+        struct spec spec;
+        snprintf(
+            text, sizeof text,
+            "method: random\nrun_cap: 3\ntrain: {data: {path: LICENSE, target: %s, missing: %s}}\n" PARAMETER,
+            cases[i].target, cases[i].missing);
+        parse(&spec, text, NULL);
+        const json_t *data = json_object_get(spec.train, "data");
+        assert_json(json_object_get(data, "target"), cases[i].canonical_target);
+        assert_json(json_object_get(data, "missing"), cases[i].canonical_missing);
+        spec_release(&spec);
+    }
+}
+
 static void test_parameters_are_sorted(void **state)
 {
     struct spec spec;
@@ -485,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_everything_given),
         cmocka_unit_test(test_distributions),
+        cmocka_unit_test(test_values_and_lists_of_them),
         cmocka_unit_test(test_parameters_are_sorted),
         cmocka_unit_test(test_rungs),
         cmocka_unit_test(test_overrides),

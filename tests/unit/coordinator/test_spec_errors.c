@@ -179,7 +179,22 @@ static const struct {
      "3:16: train.data.path: found \"/dev/zero\", accepted the path of a readable file: /dev/zero is a "
      "device, a pipe or a socket"},
     {"method: random\ntrain: {data: {path: LICENSE, target: 1.5}}\n" PARAMETER,
-     "2:39: train.data.target: found 1.5, accepted text, an integer or null"},
+     "2:39: train.data.target: found 1.5, accepted text, an integer or null, or a list of texts and "
+     "integers"},
+    {"method: random\ntrain: {data: {path: LICENSE, target: [a, 1.5]}}\n" PARAMETER,
+     "2:39: train.data.target: found a list, accepted text, an integer or null, or a list of texts and "
+     "integers"},
+    {"method: random\ntrain: {data: {path: LICENSE, target: [a, ~]}}\n" PARAMETER,
+     "2:39: train.data.target: found a list, accepted text, an integer or null, or a list of texts and "
+     "integers"},
+    {"method: random\ntrain: {data: {path: LICENSE, target: []}}\n" PARAMETER,
+     "2:39: train.data.target: found a list, accepted text, an integer or null, or a list of texts and "
+     "integers"},
+    {"method: random\ntrain: {data: {path: LICENSE, target: x, missing: [[1]]}}\n" PARAMETER,
+     "2:51: train.data.missing: found a list, accepted text, a number or null, or a list of texts and "
+     "numbers"},
+    {"method: random\ntrain: {data: {path: LICENSE, target: x, missing: true}}\n" PARAMETER,
+     "2:51: train.data.missing: found true, accepted text, a number or null, or a list of texts and numbers"},
 
     /* parameters: names */
     {HEAD,

@@ -170,6 +170,31 @@ static void test_show(void **state)
     assert_non_null(strstr(err.message, "has no sweep gone"));
 }
 
+/* Four seeds a point: the standard error of the best is 0.02 / 2. */
+static void test_rows_as_good_as_the_best(void **state)
+{
+    struct fixture *fixture = *state;
+    struct leaderboard_query query = {.where = "trial > 1"};
+    static const double accuracies[] = {0.9, 0.889, 0.8901, 0.5};
+    keep(fixture->store, sweep_record(SWEEP_ID, "digits", 1,
+                                      "{\"metric\": {\"name\": \"accuracy\", \"goal\": \"maximize\"}, "
+                                      "\"train\": {\"replicates\": 4}}"));
+    for (int64_t trial = 1; trial <= 4; trial++) {
+        char metrics[100];
+        snprintf(metrics, sizeof metrics, "{\"accuracy\": %g, \"accuracy_sd\": %g}", accuracies[trial - 1],
+                 trial == 1 ? 0.02 : 0.5);
+        keep(fixture->store, trial_record(trial, TRIAL_COMPLETED, accuracies[trial - 1], 3, "{}"));
+        keep(fixture->store, attempt_record(trial, 1, "node1", 1));
+        keep(fixture->store, report_record(trial, 1, 3, metrics));
+    }
+    json_t *rows = store_leaderboard(fixture->store, SWEEP_ID, &query, NULL); /* without the best itself */
+    assert_int_equal(json_array_size(rows), 3);
+    assert_true(json_is_true(json_object_get(json_array_get(rows, 0), "within_one_se")));  /* 3 */
+    assert_true(json_is_false(json_object_get(json_array_get(rows, 1), "within_one_se"))); /* 2 */
+    assert_true(json_is_false(json_object_get(json_array_get(rows, 2), "within_one_se")));
+    json_decref(rows);
+}
+
 static void test_list(void **state)
 {
     struct fixture *fixture = *state;
@@ -282,6 +307,7 @@ int main(void)
         TEST(test_metrics_of_the_best_epoch),
         TEST(test_metric_with_a_quote),
         TEST(test_show),
+        TEST(test_rows_as_good_as_the_best),
         TEST(test_list),
         TEST(test_answers),
         TEST(test_a_large_board),
