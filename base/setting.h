@@ -16,6 +16,7 @@ enum setting_type {
     SETTING_PATH,         /* made absolute against the spec's folder; must be readable */
     SETTING_SCALAR,       /* string, integer or null: e.g. a column's name or index */
     SETTING_SCALAR_LIST,  /* the same, or a list of strings and integers */
+    SETTING_VALUE_LIST,   /* string, number or null, or a list of strings and numbers: texts of cells */
 };
 
 struct setting {

@@ -134,10 +134,12 @@ static const struct {
      "weight_decay, "
      "batch_size, epochs, micro_batch, tag, refit_epochs, lr_scaling (did you mean epochs?)"},
     {"method: random\ntrain:\n  data: {path: LICENSE, target: label, validaton: 0.2}\n" PARAMETER,
-     "3:40: train.data: found \"validaton\", accepted path, target, validation, header (did you mean "
+     "3:40: train.data: found \"validaton\", accepted path, target, missing, validation, header (did you "
+     "mean "
      "validation?)"},
     {"method: random\ntrain:\n  data: {path: LICENSE, traget: label}\n" PARAMETER,
-     "3:25: train.data: found \"traget\", accepted path, target, validation, header (did you mean target?)"},
+     "3:25: train.data: found \"traget\", accepted path, target, missing, validation, header (did you mean "
+     "target?)"},
     {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  data.target: x\n" PARAMETER,
      "4:3: train.data.target: is given twice, nested and dotted"},
     {"method: random\ntrain:\n  data: " FIXTURE_DATA "\n  lr_scaling: auto\n" PARAMETER,
