@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Samples per second of rung's trainer beside PyTorch's on the same device, models, batches and precisions.
 
-    python3 compare.py GPU_THROUGHPUT DEVICE [--seconds 1] [--budget 300] [--rows N]
+    python3 compare.py GPU_THROUGHPUT DEVICE [--seconds 1] [--budget 300] [MODEL/BATCH/PRECISION...]
 
 PyTorch trains the same model with AdamW (fused where there is a GPU), batches gathered by index from data on the device, in
 three forms: eager, torch.compile, and (on a GPU) the whole step captured as a CUDA graph. The best of them counts. Forms are
@@ -130,16 +130,16 @@ def main():
     parser.add_argument("device")
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--budget", type=float, default=300)
-    parser.add_argument("--rows", type=int, default=100, help="at most this many")
+    parser.add_argument("rows", nargs="*", help="MODEL/BATCH/PRECISION; default: all")
     options = parser.parse_args()
     other = "cuda" if options.device.startswith("cuda") else "cpu"
     torch.set_num_threads(1)
     deadline = time.monotonic() + options.budget
     # Ours first and alone: the two must not share the device while they are timed.
-    output = subprocess.run([options.program, options.device, str(options.seconds)], capture_output=True, text=True,
-                            check=False)
+    output = subprocess.run([options.program, options.device, str(options.seconds), *options.rows], capture_output=True,
+                            text=True, check=False)
     sys.stderr.write(output.stderr)
-    rows = [json.loads(line) for line in output.stdout.splitlines()][:options.rows]
+    rows = [json.loads(line) for line in output.stdout.splitlines()]
     print(f"{'model':18} {'batch':>5} {'type':>5} {'rung':>12} {'eager':>12} {'graph':>12} {'compiled':>12} {'ratio':>6}"
           f"   samples/s on {rows[0]['device'] if rows else '?'}, torch {torch.__version__}")
     ratios, left_out = [], 0
