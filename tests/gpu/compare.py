@@ -131,7 +131,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--budget", type=float, default=300)
     parser.add_argument("rows", nargs="*", help="MODEL/BATCH/PRECISION; default: all")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     other = "cuda" if options.device.startswith("cuda") else "cpu"
     torch.set_num_threads(1)
     deadline = time.monotonic() + options.budget
