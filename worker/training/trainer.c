@@ -159,38 +159,14 @@ static void begin_epoch(struct trainer *trainer)
     operations->upload(trainer->device, trainer->memory.state, state, sizeof(*state));
 }
 
-/* `times` steps of `count` rows. Where the device can record, the first one of a shape is run, so that
- * everything it needs is there; the next is recorded and from then on replayed. */
-static int run_steps(struct trainer *trainer, int shape, int64_t count, int64_t times, struct error *err)
-{
-    const struct device_operations *operations = trainer->device->operations;
-    struct device_recording **recording = &trainer->recordings[shape];
-
-    for (; times > 0 && (!operations->record_begin || !trainer->warm[shape]); times--) {
-        step_run(&trainer->step, count);
-        trainer->warm[shape] = true;
-    }
-    if (times == 0)
-        return 0;
-    if (!*recording) {
-        if (operations->record_begin(trainer->device, err) != 0)
-            return -1;
-        step_run(&trainer->step, count);
-        if (operations->record_end(trainer->device, recording, err) != 0)
-            return -1;
-    }
-    operations->replay(trainer->device, *recording, times);
-    return 0;
-}
-
 static int train(struct trainer *trainer, struct error *err)
 {
     const struct device_operations *operations = trainer->device->operations;
     int64_t rows = trainer->dataset->rows[SPLIT_TRAIN], batch = trainer->plan.derived.batch_size;
 
     begin_epoch(trainer);
-    if (run_steps(trainer, STEP_FULL, batch, rows / batch, err) != 0 ||
-        run_steps(trainer, STEP_SHORT, rows % batch, rows % batch > 0, err) != 0)
+    if (trainer_run_steps(trainer, STEP_FULL, batch, rows / batch, err) != 0 ||
+        trainer_run_steps(trainer, STEP_SHORT, rows % batch, rows % batch > 0, err) != 0)
         return -1;
     operations->download(trainer->device, &trainer->progress.state, trainer->memory.state,
                          sizeof(trainer->progress.state));

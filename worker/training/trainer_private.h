@@ -30,6 +30,7 @@ struct trainer {
     struct progress remembered_progress;
     bool warm[STEP_SHAPES];
     struct device_recording *recordings[STEP_SHAPES];
+    char unrecorded[200]; /* why steps are no longer recorded; empty: they are, where the device can */
     /* on the host */
     int32_t *order;      /* (training rows) */
     uint64_t *scratch;   /* (2 * training rows) */
@@ -41,6 +42,8 @@ struct trainer {
 /* Device memory of a trial: shares the data, plans, allocates. */
 int trainer_allocate(struct trainer *trainer, struct error *err);
 void trainer_release(struct trainer *trainer);
+/* `times` steps of `count` rows, one shape of step. -1: the device has failed. */
+int trainer_run_steps(struct trainer *trainer, int shape, int64_t count, int64_t times, struct error *err);
 /* Drops what was recorded. */
 void trainer_forget(struct trainer *trainer);
 

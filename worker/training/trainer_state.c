@@ -111,6 +111,11 @@ static json_t *make_notes(const struct trainer *trainer)
                  trainer->loaded_from);
         note(notes, text);
     }
+    if (trainer->unrecorded[0]) {
+        snprintf(text, sizeof(text), "steps are launched one by one, which takes longer: %s",
+                 trainer->unrecorded);
+        note(notes, text);
+    }
     return notes;
 }
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,11 +130,118 @@ static void test_each_failure_of_the_device_is_an_error(void **state)
     world_release(&world);
 }
 
+/* ---- recordings that fail ---- */
+
+static bool lost; /* from the failure on nothing works */
+
+static int planted_begin(struct device *device, struct error *err)
+{
+    (void)device;
+    return error_set(err, ERROR_MEMORY, "planted: no room");
+}
+
+static int planted_end(struct device *device, struct device_recording **recording, struct error *err)
+{
+    struct device_recording *made = NULL;
+
+    if (working->record_end(device, &made, err) == 0)
+        working->forget(device, made);
+    *recording = NULL;
+    return planted_begin(device, err);
+}
+
+static int lost_begin(struct device *device, struct error *err)
+{
+    lost = true;
+    return planted_begin(device, err);
+}
+
+static int lost_synchronize(struct device *device, struct error *err)
+{
+    int result = working->synchronize(device, err);
+    return lost ? error_set(err, ERROR_RESOURCE, "planted: the device is lost") : result;
+}
+
+/* Metrics of two epochs, one line each; the notes of the record behind them. free() it. */
+static char *live_twice(const struct trainer_world *world, const struct training_settings *settings)
+{
+    struct trainer *trainer = world_trainer(world, settings, 1);
+    char *first = world_epoch(trainer), *second = world_epoch(trainer);
+    json_t *details = trainer_details(trainer);
+    char *notes = json_canonical(json_object_get(details, "notes"));
+    size_t size = strlen(first) + strlen(second) + (notes ? strlen(notes) : 0) + 3;
+    char *all = malloc(size);
+
+    assert_non_null(all);
+    snprintf(all, size, "%s\n%s\n%s", first, second, notes ? notes : "");
+    free(first);
+    free(second);
+    free(notes);
+    json_decref(details);
+    trainer_destroy(trainer);
+    return all;
+}
+
+static void test_steps_that_cannot_be_recorded_are_run(void **state)
+{
+    struct training_settings settings = world_settings();
+    struct device_operations operations;
+    struct trainer_world world;
+
+    (void)state;
+    world_init(&world, 3);
+    working = world.device->operations;
+    char *expected = live_twice(&world, &settings);
+    for (int end = 0; end <= (working->record_end != NULL); end++) {
+        operations = *working;
+        if (end)
+            operations.record_end = planted_end;
+        else
+            operations.record_begin = planted_begin;
+        world.device->operations = &operations;
+        char *found = live_twice(&world, &settings);
+        assert_int_equal(strncmp(found, expected, strlen(expected)), 0);
+        assert_non_null(strstr(found, "planted: no room"));
+        free(found);
+    }
+    world.device->operations = working;
+    assert_null(strstr(expected, "planted"));
+    free(expected);
+    world_release(&world);
+}
+
+static void test_a_device_lost_while_it_records_fails_the_trial(void **state)
+{
+    struct training_settings settings = world_settings();
+    struct device_operations operations;
+    struct trainer_world world;
+    struct error err = {0};
+    json_t *metrics = NULL;
+    bool diverged;
+
+    (void)state;
+    world_init(&world, 3);
+    working = world.device->operations;
+    operations = *working;
+    operations.record_begin = lost_begin;
+    operations.synchronize = lost_synchronize;
+    world.device->operations = &operations;
+    struct trainer *trainer = world_trainer(&world, &settings, 1);
+    assert_int_equal(trainer_epoch(trainer, &metrics, &diverged, &err), -1);
+    assert_string_equal(err.message, "planted: the device is lost");
+    trainer_destroy(trainer);
+    lost = false;
+    world.device->operations = working;
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_device_trains_to_the_same),
         cmocka_unit_test(test_each_failure_of_the_device_is_an_error),
+        cmocka_unit_test(test_steps_that_cannot_be_recorded_are_run),
+        cmocka_unit_test(test_a_device_lost_while_it_records_fails_the_trial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
