@@ -139,6 +139,16 @@ int64_t trainer_resource(const struct trainer *trainer)
 
 /* ---- an epoch ---- */
 
+/* In which order an epoch takes the rows. Of large batches of a small net a GPU takes no longer for the epoch
+ * than the host for its order, so the next one's is made while the device is still at work. */
+static void order_rows(struct trainer *trainer, int64_t epoch)
+{
+    if (trainer->ordered == epoch + 1)
+        return;
+    random_order(trainer->seed, epoch, trainer->order, trainer->dataset->rows[SPLIT_TRAIN], trainer->scratch);
+    trainer->ordered = epoch + 1;
+}
+
 /* What the device needs to know of an epoch before its first step. */
 static void begin_epoch(struct trainer *trainer)
 {
@@ -146,7 +156,7 @@ static void begin_epoch(struct trainer *trainer)
     struct lane_state *state = &trainer->progress.state;
     int64_t rows = trainer->dataset->rows[SPLIT_TRAIN], steps = trainer->plan.derived.steps_per_epoch;
 
-    random_order(trainer->seed, trainer->progress.epochs, trainer->order, rows, trainer->scratch);
+    order_rows(trainer, trainer->progress.epochs);
     for (int64_t i = 0; i < steps; i++)
         trainer->rates[i] =
             schedule_learning_rate(&trainer->settings, &trainer->plan.derived, state->step + i);
@@ -168,6 +178,8 @@ static int train(struct trainer *trainer, struct error *err)
     if (trainer_run_steps(trainer, STEP_FULL, batch, rows / batch, err) != 0 ||
         trainer_run_steps(trainer, STEP_SHORT, rows % batch, rows % batch > 0, err) != 0)
         return -1;
+    if (trainer->progress.epochs + 1 < trainer->settings.epochs)
+        order_rows(trainer, trainer->progress.epochs + 1);
     operations->download(trainer->device, &trainer->progress.state, trainer->memory.state,
                          sizeof(trainer->progress.state));
     trainer->progress.epochs++;

@@ -33,6 +33,7 @@ struct trainer {
     char unrecorded[200]; /* why steps are no longer recorded; empty: they are, where the device can */
     /* on the host */
     int32_t *order;      /* (training rows) */
+    int64_t ordered;     /* 1 + the epoch that `order` is of; 0: of none */
     uint64_t *scratch;   /* (2 * training rows) */
     double *rates;       /* (steps of an epoch) */
     float *outputs;      /* (evaluation rows, outputs) */
