@@ -247,6 +247,52 @@ static void test_report(void **state)
     spec_release(&spec);
 }
 
+/* 8 and 64 hidden units on one GPU of little memory, by the trainer's own sums; and what changes nothing. */
+static void test_plan_and_ignored_settings(void **state)
+{
+    const struct folder *folder = *state;
+    const struct device_description device = {
+        .id = "cuda:0", .kind = "cuda", .name = "GPU", .memory_bytes = 1 << 30, .bf16 = true};
+    struct spec spec;
+    struct dataset dataset;
+    struct error err = {0};
+    write_spec(
+        folder,
+        HEAD "train: {data: {path: data.csv, target: label}, optimizer: adamw, momentum: 0.5, norm_batch: 8, "
+             "beta1: 0.8, replicates: 2, width: 4}\n"
+             "parameters: {hidden: {values: [[8], [64]]}}\n"
+             "metric: {name: validation_loss, goal: minimize}\n");
+    if (cli_load_spec_and_data(folder->spec, NULL, NULL, &spec, &dataset, &err) != 0) {
+        fail_msg("%s", err.message);
+    }
+    json_t *report = check_report(&spec, &dataset, 0);
+    assert_int_equal(check_memory(report, &spec, &dataset, &device), 0);
+    const json_t *plan = json_object_get(report, "plan");
+    const json_t *smallest = json_object_get(plan, "smallest"), *largest = json_object_get(plan, "largest");
+    int64_t inputs = dataset.features, outputs = dataset.classes;
+    /* Each of the four tensors is padded to 64 numbers. */
+    int64_t few = inputs * 8 + 8 + 8 * outputs + outputs, many = inputs * 64 + 64 + 64 * outputs + outputs;
+    assert_in_range(json_get_integer(smallest, "parameters", 0), few, few + 4 * 64 - 1);
+    assert_in_range(json_get_integer(largest, "parameters", 0), many, many + 4 * 64 - 1);
+    assert_true(json_get_integer(smallest, "bytes", 0) < json_get_integer(largest, "bytes", 0));
+    assert_string_equal(json_get_string(largest, "precision", ""), "bf16");
+    assert_int_equal(json_get_integer(largest, "replicates", 0), 2);
+    assert_int_equal(json_get_integer(largest, "available", 0), 1 << 29);
+    assert_true(json_get_boolean(plan, "fits", false));
+    char *notes = json_canonical(json_object_get(report, "notes")), *printed = print(report);
+    assert_non_null(strstr(notes, "\"momentum\",\"level\":\"note\""));
+    assert_non_null(strstr(notes, "it is of optimizer sgd or lars"));
+    assert_non_null(strstr(notes, "it is of norm batch"));
+    assert_non_null(strstr(notes, "it is of model resnet"));
+    assert_null(strstr(notes, "beta1"));
+    assert_non_null(strstr(printed, "on cuda:0 (GPU, 1 GiB)"));
+    free(printed);
+    free(notes);
+    json_decref(report);
+    dataset_release(&dataset);
+    spec_release(&spec);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +301,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_some_points_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_warnings, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_report, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_plan_and_ignored_settings, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

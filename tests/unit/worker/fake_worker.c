@@ -2,10 +2,11 @@
  *
  *   fake_worker ENDPOINT DEVICES FOLDER [stay] [wait=S] [reconnect=S] [stop=S]   a worker with the real agent
  *   fake_worker runner DEVICE   its child: speaks the link and obeys the parameters
+ *   fake_worker runner --describe KIND   two pretend GPUs
  *
  * epochs (default 9: finishes there), delay_ms (between epochs, listening), held_ms (ends so long after a
- * pause), crash_at, exit_at with exit_code, hang_at, die_at (SIGKILL), junk_at, diverge_at, nan, chatter
- * (prints that many bytes each epoch), say (a line each epoch).
+ * pause), spoil_at (the device fails), crash_at, exit_at with exit_code, hang_at, die_at (SIGKILL), junk_at,
+ * diverge_at, nan, chatter (prints that many bytes each epoch), say (a line each epoch).
  *
  * A checkpoint is the text "trial T resource R". With FAKE_RUNNER_FAILS set the runner ends before it is
  * idle. */
@@ -72,6 +73,14 @@ static void fake_ended(struct fake *fake, const char *outcome, bool save)
 
 static void fake_misbehave(struct fake *fake)
 {
+    if (fake->resource == parameter(fake, "spoil_at", -1)) {
+        fake_send(fake, json_pack("{s:s,s:O,s:O,s:s,s:I,s:s,s:b}", "type", "ended", "trial",
+                                  json_object_get(fake->run, "trial"), "attempt",
+                                  json_object_get(fake->run, "attempt"), "outcome", "crashed", "resource",
+                                  (json_int_t)fake->resource, "error", "cudaErrorIllegalAddress",
+                                  "device_failed", 1));
+        _exit(4);
+    }
     if (fake->resource == parameter(fake, "crash_at", -1)) {
         fprintf(stderr, "about to crash\n");
         fflush(stderr);
@@ -259,6 +268,10 @@ static int fake_worker(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[2], "--describe") == 0) {
+        puts("{\"devices\": [{\"id\": \"emulated:0\"}, {\"id\": \"emulated:1\"}]}");
+        return 0;
+    }
     if (argc > 1 && strcmp(argv[1], "runner") == 0) {
         return fake_runner();
     }

@@ -172,6 +172,43 @@ static void test_a_runner_that_never_starts_is_told(void **state)
     assert_non_null(strstr(text, "no device here"));
 }
 
+/* One of two GPUs fails three times in a row: it is told as faulty, and gets no more; the other goes on. */
+static void test_a_gpu_that_fails_again_and_again_is_given_up(void **state)
+{
+    struct fake_coordinator *coordinator = *state;
+    struct message message;
+    coordinator_start_worker(coordinator, "emulated:2", NULL);
+    coordinator_join(coordinator, 2);
+    for (int attempt = 1; attempt <= 3; attempt++) {
+        coordinator_assign(coordinator, 0, 1, attempt, "{\"spoil_at\": 1}", 0, 9, NULL);
+        coordinator_expect(coordinator, MESSAGE_ENDED, &message);
+        assert_int_equal(message.outcome, OUTCOME_CRASHED);
+        assert_true(message.device_failed);
+        assert_string_equal(message.error, "cudaErrorIllegalAddress");
+        message_release(&message);
+        coordinator_acknowledge(coordinator, 1, attempt, 1, ACTION_STOP, 9);
+        if (attempt < 3) {
+            coordinator_expect_only(coordinator, MESSAGE_READY); /* a fresh process */
+        }
+    }
+    do {
+        coordinator_expect_heartbeat(coordinator, &message);
+        if (!message.devices[0].fault) {
+            message_release(&message);
+        }
+    } while (message.device_count == 0 || !message.devices[0].fault);
+    assert_string_equal(message.devices[0].fault, "cudaErrorIllegalAddress");
+    assert_null(message.devices[1].fault);
+    message_release(&message);
+    /* One that was on its way to the lost slot is run in the other. */
+    coordinator_assign(coordinator, 0, 2, 1, "{\"epochs\": 1}", 0, 9, NULL);
+    coordinator_expect_reports(coordinator, 2, 1, 1, 1);
+    coordinator_expect_ended(coordinator, 2, 1, 2, OUTCOME_FINISHED, NULL);
+    coordinator_expect(coordinator, MESSAGE_READY, &message);
+    assert_int_equal(message.slot, 1);
+    message_release(&message);
+}
+
 static void test_drain_lets_trials_finish(void **state)
 {
     struct fake_coordinator *coordinator = *state;
@@ -375,6 +412,7 @@ int main(void)
         STORY(test_nan_and_divergence_pass_through),
         STORY(test_a_crash_while_held_goes_on_from_the_file),
         STORY(test_a_runner_that_never_starts_is_told),
+        STORY(test_a_gpu_that_fails_again_and_again_is_given_up),
         STORY(test_a_full_disk_hands_everything_back),
         STORY(test_drain_lets_trials_finish),
         STORY(test_drain_now_hands_back),
