@@ -40,12 +40,12 @@ static json_t *describe_parameter(const struct parameter *parameter)
 
 static json_t *describe_data(const struct dataset *dataset)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "task",
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "task",
                      dataset->task == TASK_CLASSIFICATION ? "classification" : "regression", "train",
                      (json_int_t)dataset->rows[SPLIT_TRAIN], "validation",
                      (json_int_t)dataset->rows[SPLIT_VALIDATION], "test",
                      (json_int_t)dataset->rows[SPLIT_TEST], "features", (json_int_t)dataset->features,
-                     "classes", (json_int_t)dataset->classes);
+                     "embedded", (json_int_t)dataset->categories, "classes", (json_int_t)dataset->classes);
 }
 
 /* ---- derived learning rates ---- */

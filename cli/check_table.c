@@ -137,10 +137,15 @@ static void print_size(const json_t *report, FILE *out)
     }
     struct text line;
     text_init(&line);
-    text_printf(
-        &line, "  data    %lld rows to train, %lld to validate, %lld to test; %lld features",
-        (long long)json_get_integer(data, "train", 0), (long long)json_get_integer(data, "validation", 0),
-        (long long)json_get_integer(data, "test", 0), (long long)json_get_integer(data, "features", 0));
+    long long features = (long long)json_get_integer(data, "features", 0);
+    long long embedded = (long long)json_get_integer(data, "embedded", 0);
+    text_printf(&line, "  data    %lld rows to train, %lld to validate, %lld to test; %lld feature%s",
+                (long long)json_get_integer(data, "train", 0),
+                (long long)json_get_integer(data, "validation", 0),
+                (long long)json_get_integer(data, "test", 0), features, features == 1 ? "" : "s");
+    if (embedded) {
+        text_printf(&line, ", %lld embedded column%s", embedded, embedded == 1 ? "" : "s");
+    }
     if (strcmp(json_get_string(data, "task", ""), "classification") == 0) {
         text_printf(&line, ", %lld classes", (long long)json_get_integer(data, "classes", 0));
     } else {

@@ -181,7 +181,7 @@ int serve_load(struct serve *serve, const char *command, struct serve_options *o
 
 static void list_data_files(struct serve *serve)
 {
-    static const char *const keys[DATA_FILE_KEYS] = {"path", "labels", "test_path"};
+    static const char *const keys[DATA_FILE_KEYS] = {"path", "labels", "test_path", "test_labels"};
     const json_t *data = json_object_get(serve->spec.train, "data");
     size_t count = 0;
     for (size_t i = 0; i < DATA_FILE_KEYS; i++) {

@@ -59,7 +59,7 @@ void serve_options_init(struct serve_options *options);
 /* Takes one option; false when it is not one of these. */
 bool serve_option(struct serve_options *options, int code, char *value);
 
-#define DATA_FILE_KEYS 3 /* settings of train.data that name a file */
+#define DATA_FILE_KEYS 4 /* settings of train.data that name a file */
 
 /* A sweep being served by this process. */
 struct serve {

@@ -70,7 +70,7 @@ static void forget_moved_data(json_t *stored, json_t *next)
 {
     const json_t *stored_data = json_object_get(json_object_get(stored, "train_given"), "data");
     const json_t *next_data = json_object_get(json_object_get(next, "train_given"), "data");
-    static const char *const files[] = {"path", "labels", "test_path"};
+    static const char *const files[] = {"path", "labels", "test_path", "test_labels"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const json_t *path = json_object_get(stored_data, files[i]);
         if (path && json_equal((json_t *)path, json_object_get(next_data, files[i]))) {

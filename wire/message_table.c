@@ -190,7 +190,8 @@ static const struct field welcome_fields[] = {
      "without a heartbeat for this long, attempts are lost"},
     {"train", FIELD_OBJECT, OPTIONAL, AT(train), 0, NULL,
      "settings of the built-in trainer; `data.files` names the blobs of the data, by the setting below "
-     "`data` that names the file (`path`, `labels`, `test_path`): `{\"sha256\", \"bytes\", \"name\"}` each"},
+     "`data` that names the file (`path`, `labels`, `test_path`, `test_labels`): `{\"sha256\", \"bytes\", "
+     "\"name\"}` each"},
     {"blob_port", FIELD_INTEGER, OPTIONAL, AT(blob_port), 0, NULL,
      "tcp: the blob socket's port on the same host"},
     {"blob_endpoint", FIELD_TEXT, OPTIONAL, AT(blob_endpoint), 0, NULL,

@@ -26,6 +26,7 @@ struct data_files runner_data_files(const struct runner *runner)
         .path = json_get_string(files, "path", NULL),
         .labels = json_get_string(files, "labels", NULL),
         .test_path = json_get_string(files, "test_path", NULL),
+        .test_labels = json_get_string(files, "test_labels", NULL),
     };
 }
 

@@ -75,6 +75,9 @@ static const char *const options[] = {
     "{\"target\":-1,\"test_path\":\"second\"}",
     "{\"target\":[1,2],\"test_path\":\"second\",\"group\":\"day\"}",
     "{\"test_path\":\"second\",\"labels\":\"second\"}",
+    "{\"target\":1,\"test_path\":\"second\",\"test_labels\":\"second\"}",
+    "{\"labels\":\"second\",\"test_path\":\"second\",\"test_labels\":\"second\",\"drop\":0}",
+    "{\"target\":-1,\"drop\":[0,\"day\"],\"missing\":[-0.5],\"deduplicate\":true}",
 };
 
 struct draws {
@@ -181,7 +184,7 @@ static const char *try_once(struct draws *draws, const char *path, const char *s
     struct dataset dataset = {0};
     struct error err = {0};
     const char *fault = NULL;
-    struct data_files files = {.path = path, .labels = second, .test_path = second};
+    struct data_files files = {.path = path, .labels = second, .test_path = second, .test_labels = second};
     int failed = draw(draws, 2) ? dataset_load(&dataset, data, &files, draws->round, &err)
                                 : dataset_load_refit(&dataset, data, &files, draws->round, &err);
     if (!failed) {

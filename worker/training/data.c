@@ -49,10 +49,11 @@ static int fit_values(struct dataset *dataset, const struct target *target, cons
     dataset->target_sd = sqrt(squares / (double)rows);
     if (dataset->target_sd > 0 && isfinite(dataset->target_sd))
         return 0;
-    return error_set(err, ERROR_USAGE,
-                     "%s: target \"%.80s\" cannot be standardised: its training rows have mean %g and sd %g",
-                     table->label, table->columns[target->column].name, dataset->target_mean,
-                     dataset->target_sd);
+    return error_set(
+        err, ERROR_USAGE,
+        "%s: target \"%.80s\" cannot be standardised: its training rows have mean %g and sd %g; give "
+        "its logarithm, or another unit",
+        table->label, table->columns[target->column].name, dataset->target_mean, dataset->target_sd);
 }
 
 static int no_memory(const struct table *table, struct error *err)
@@ -210,7 +211,7 @@ static int divide(struct loading *loading, struct dataset *dataset, bool refit, 
 /* A column that the settings ask for by name, which tells a header from data; NULL: none. */
 static const char *name_asked_for(const json_t *data)
 {
-    static const char *const keys[] = {"target", "group", "time"};
+    static const char *const keys[] = {"target", "group", "time", "drop"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const json_t *wanted = json_object_get(data, keys[i]);
         wanted = json_is_array(wanted) ? json_array_get(wanted, 0) : wanted;
@@ -226,8 +227,8 @@ static int join_test(struct loading *loading, enum data_format format, json_t *n
     struct table test;
     struct join join = {.format = format,
                         .header = loading->options.header,
-                        .group = loading->roles.group,
-                        .time = loading->roles.time};
+                        .labels = &loading->options.test_labels,
+                        .roles = &loading->roles};
     if (!loading->options.test.path)
         return 0;
     if (source_read(&loading->options.test, &test, &join.test_format, err) < 0)
@@ -241,7 +242,7 @@ static int join_test(struct loading *loading, enum data_format format, json_t *n
 static struct roles_told libsvm_roles(const struct table *table)
 {
     bool queries = table->column_count > 1 && !strcmp(table->columns[1].name, LIBSVM_QUERY);
-    return (struct roles_told){.target = 0, .group = queries ? 1 : -1};
+    return (struct roles_told){.target = 0, .instead = -1, .group = queries ? 1 : -1};
 }
 
 /* One table with a target column out of all the files. */
@@ -250,18 +251,19 @@ static int gather(struct loading *loading, json_t *notes, struct error *err)
     const struct options *options = &loading->options;
     struct table *table = &loading->table;
     enum data_format format;
-    struct roles_told told = {-1, -1};
+    struct roles_told told = {-1, -1, -1};
     if (source_read(&options->path, table, &format, err) < 0)
         return -1;
     if (format == FORMAT_CSV &&
         table_name_columns(table, options->header, name_asked_for(options->data), notes, err) < 0)
         return -1;
-    if (options->labels.path) {
-        if (labels_attach(table, &options->labels, options->header, notes, err) < 0)
-            return -1;
-        told.target = table->column_count - 1;
-    } else if (format == FORMAT_LIBSVM) {
+    if (format == FORMAT_LIBSVM)
         told = libsvm_roles(table);
+    if (options->labels.path) {
+        if (labels_attach(table, &options->labels, "data.labels", options->header, notes, err) < 0)
+            return -1;
+        told.instead = told.target;
+        told.target = table->column_count - 1;
     }
     if (roles_find(&loading->roles, table, options->data, told, notes, err) < 0 ||
         join_test(loading, format, notes, err) < 0 || roles_join_one_hot(&loading->roles, table, err) < 0)

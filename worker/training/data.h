@@ -34,10 +34,11 @@ struct dataset {
 
 /* Where the files of `data` lie on this machine (fetched blobs); a NULL member: where `data` says. */
 struct data_files {
-    const char *path, *labels, *test_path;
+    const char *path, *labels, *test_path, *test_labels;
 };
 
-/* `data`: the train.data object (path, labels, test_path, target, validation, test, header, delimiter, task,
+/* `data`: the train.data object (path, labels, test_path, test_labels, target, validation, test, header,
+ * delimiter, task,
  * ...). files: may be NULL. seed: the sweep's. Errors: ERROR_USAGE with file, line, column, what was found
  * and the remedy; ERROR_RESOURCE if unreadable. */
 int dataset_load(struct dataset *dataset, const json_t *data, const struct data_files *files, uint64_t seed,

@@ -64,6 +64,7 @@ struct column *table_attach_column(struct table *table, const char *name, struct
     }
     for (int64_t row = 0; row < table->rows; row++)
         column->number[row] = NAN;
+    table->attached++;
     return column;
 }
 

@@ -105,7 +105,7 @@ static int find(struct duplicates *duplicates, const struct roles *roles, struct
     for (int64_t c = 0; c < table->column_count; c++) {
         const struct column *column = &table->columns[c];
         bool index = column_is_unnamed(table, c) && column_counts_rows(table, column);
-        comparison->compared[c] = !index && !is_target(roles, c);
+        comparison->compared[c] = !index && !roles->dropped[c] && !is_target(roles, c);
         if (comparison->compared[c])
             hash_column(table, column, hash);
     }

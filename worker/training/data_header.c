@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RENAMED_NAMED 10 /* columns of a name given twice that are noted one by one */
+
 static bool numbers_below(const struct table *table, const struct column *column)
 {
     struct column_summary summary = column_summarise(table, column, 1);
@@ -108,11 +110,12 @@ static bool decide(const struct table *table, enum header header, const char *ta
     return found;
 }
 
-/* The first free name of NAME.2, NAME.3, ...; linear in the columns, and only for doubles. */
-static char *rename_double(const struct table *table, int64_t c)
+/* The first free name of NAME.2, NAME.3, ... for the second, third, ... column of that name; linear in the
+ * columns, and only for doubles. */
+static char *rename_double(const struct table *table, int64_t c, int64_t ordinal)
 {
     char *name = malloc(strlen(table->columns[c].name) + 24);
-    for (int64_t k = 2; name; k++) {
+    for (int64_t k = ordinal; name; k++) {
         sprintf(name, "%s.%lld", table->columns[c].name, (long long)k);
         bool taken = false;
         for (int64_t other = 0; other < c && !taken; other++)
@@ -130,35 +133,51 @@ static int name_compare(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
-/* Renames the second and later columns of one name. */
-static int separate_doubles(struct table *table, json_t *notes)
+/* Which of the columns of its name each is, from 1. NULL without memory. */
+static int64_t *count_doubles(const struct table *table)
 {
     size_t count = (size_t)table->column_count;
     struct column **sorted = malloc(count * sizeof(struct column *));
-    bool *twice = calloc(count, 1);
+    int64_t *ordinal = malloc(count * sizeof *ordinal);
     for (size_t i = 0; i < count && sorted; i++)
         sorted[i] = &table->columns[i];
-    if (sorted && twice) {
+    if (sorted && ordinal) {
         qsort(sorted, count, sizeof *sorted, name_compare);
-        for (size_t i = 1; i < count; i++)
-            twice[sorted[i] - table->columns] = !strcmp(sorted[i - 1]->name, sorted[i]->name);
+        for (size_t i = 0; i < count; i++) {
+            bool again = i > 0 && !strcmp(sorted[i - 1]->name, sorted[i]->name);
+            ordinal[sorted[i] - table->columns] = again ? ordinal[sorted[i - 1] - table->columns] + 1 : 1;
+        }
+    } else {
+        free(ordinal);
+        ordinal = NULL;
     }
-    int failed = sorted && twice ? 0 : -1;
+    free(sorted);
+    return ordinal;
+}
+
+/* Renames the second and later columns of one name. */
+static int separate_doubles(struct table *table, json_t *notes)
+{
+    int64_t *ordinal = count_doubles(table), renamed = 0;
+    int failed = ordinal ? 0 : -1;
     for (int64_t c = 0; c < table->column_count && !failed; c++) {
-        if (!twice[c])
+        if (ordinal[c] < 2)
             continue;
-        char *name = rename_double(table, c);
+        char *name = rename_double(table, c, ordinal[c]);
         if (!name) {
             failed = -1;
             break;
         }
-        note_add(notes, "%s: another column is called \"%.80s\"; column %lld is \"%.90s\" here", table->label,
-                 table->columns[c].name, (long long)c + 1, name);
+        if (renamed++ < RENAMED_NAMED)
+            note_add(notes, "%s: another column is called \"%.80s\"; column %lld is \"%.90s\" here",
+                     table->label, table->columns[c].name, (long long)c + 1, name);
         free(table->columns[c].name);
         table->columns[c].name = name;
     }
-    free(sorted);
-    free(twice);
+    if (renamed > RENAMED_NAMED)
+        note_add(notes, "%s: %lld more columns share a name, and are numbered likewise", table->label,
+                 (long long)(renamed - RENAMED_NAMED));
+    free(ordinal);
     return failed;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "worker/training/data_build.h"
+#include "worker/training/data_labels.h"
 #include "worker/training/data_messages.h"
 
 #include <math.h>
@@ -31,7 +32,13 @@ static int name_columns(const struct table *table, struct table *test, const str
 /* Test rows need neither group nor time: they are not split. */
 static bool may_lack(const struct join *join, int64_t c)
 {
-    return c == join->group || c == join->time || join->test_format == FORMAT_LIBSVM;
+    const struct roles *roles = join->roles;
+    return c == roles->group || c == roles->time || roles->dropped[c] || join->test_format == FORMAT_LIBSVM;
+}
+
+static bool has_own_labels(const struct join *join)
+{
+    return join->labels->path != NULL;
 }
 
 static int match_names(const struct table *table, const struct table *test, const struct join *join,
@@ -42,6 +49,11 @@ static int match_names(const struct table *table, const struct table *test, cons
     if (!used)
         return error_set(err, ERROR_MEMORY, "%s: no memory for its columns", test->label);
     for (int64_t c = 0; c < table->column_count; c++) {
+        if (has_own_labels(join) && c == join->roles->target) {
+            from[c] = test->column_count - 1;
+            used[from[c]] = true;
+            continue;
+        }
         const char *name = table->columns[c].name;
         bool same = c < test->column_count && !strcmp(test->columns[c].name, name);
         from[c] = same ? c : table_column_named(test, name);
@@ -64,18 +76,39 @@ static int match_names(const struct table *table, const struct table *test, cons
     return failed;
 }
 
-static int match_positions(const struct table *table, const struct table *test, int64_t *from,
-                           struct error *err)
+/* The columns that both files have, in their order; attached labels are the target. */
+static int match_positions(const struct table *table, const struct table *test, const struct join *join,
+                           int64_t *from, struct error *err)
 {
-    for (int64_t c = 0; c < table->column_count; c++)
-        from[c] = c;
-    if (test->column_count == table->column_count)
+    bool own_labels = has_own_labels(join);
+    int64_t columns = table->column_count - own_labels, found = test->column_count - own_labels;
+    for (int64_t c = 0, next = 0; c < table->column_count; c++)
+        from[c] = own_labels && c == join->roles->target ? test->column_count - 1 : next++;
+    if (found == columns)
         return 0;
+    const char *hint = "";
+    if (own_labels && found == columns + 1)
+        hint = "; with data.test_labels it must not have the labels, too";
+    else if (!own_labels && found == columns - 1)
+        hint = "; if the labels are what it lacks, data.test_labels is their file";
     return error_set(err, ERROR_USAGE,
                      "data.test_path: %s has %lld columns, %s has %lld%s; without a header in both, expected "
-                     "as many, in the same order",
-                     test->label, (long long)test->column_count, table->label, (long long)table->column_count,
-                     test->column_count == table->column_count - 1 ? ", the labels among them" : "");
+                     "as many, in the same order%s",
+                     test->label, (long long)found, table->label, (long long)columns,
+                     own_labels ? " without its labels" : "", hint);
+}
+
+/* Test rows that have their labels already need no other ones. */
+static int attach_labels(const struct table *table, struct table *test, const struct join *join,
+                         json_t *notes, struct error *err)
+{
+    const char *target = table->columns[join->roles->target].name;
+    if (join->test_format == FORMAT_LIBSVM)
+        return error_set(err, ERROR_USAGE, "data.test_labels: %s is LIBSVM, which has labels", test->label);
+    if (test->first && table_column_named(test, target) >= 0)
+        return error_set(err, ERROR_USAGE, "data.test_labels: %s has the column \"%.80s\" already",
+                         test->label, target);
+    return labels_attach(test, join->labels, "data.test_labels", join->header, notes, err);
 }
 
 int table_join_test(struct table *table, struct table *test, const struct join *join, json_t *notes,
@@ -84,11 +117,13 @@ int table_join_test(struct table *table, struct table *test, const struct join *
     bool sparse = join->format == FORMAT_LIBSVM && join->test_format == FORMAT_LIBSVM;
     if (join->test_format == FORMAT_CSV && name_columns(table, test, join, notes, err) < 0)
         return -1;
+    if (has_own_labels(join) && attach_labels(table, test, join, notes, err) < 0)
+        return -1;
     int64_t *from = malloc((size_t)table->column_count * sizeof *from);
     if (!from)
         return error_set(err, ERROR_MEMORY, "%s: no memory for its columns", test->label);
     int failed = sparse || (table->first && test->first) ? match_names(table, test, join, from, notes, err)
-                                                         : match_positions(table, test, from, err);
+                                                         : match_positions(table, test, join, from, err);
     if (!failed)
         failed = table_append(table, test, from, sparse ? 0 : NAN, err);
     free(from);

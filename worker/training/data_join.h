@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "worker/training/data_kind.h"
+#include "worker/training/data_roles.h"
+#include "worker/training/data_source.h"
 #include "worker/training/data_table.h"
 
 #include <stdbool.h>
@@ -13,13 +15,14 @@
 struct join {
     enum data_format format; /* of both files, each as it was recognised */
     enum data_format test_format;
-    enum header header;  /* data.header */
-    int64_t group, time; /* columns that test rows may lack; -1: none */
+    enum header header;          /* data.header */
+    const struct source *labels; /* data.test_labels; its path is NULL: they are in the table */
+    const struct roles *roles;   /* of the training table's columns */
 };
 
 /* Appends the rows of `test`, which is as source_read left it, to `table`. Columns go by name when both files
  * have names, else by position; more of them are ignored with a note, missing ones are ERROR_USAGE (of
- * LIBSVM, they are 0). */
+ * LIBSVM, they are 0). Labels from a file of their own become the target, wherever that is. */
 int table_join_test(struct table *table, struct table *test, const struct join *join, json_t *notes,
                     struct error *err);
 

@@ -94,13 +94,13 @@ static int read_labels(struct table *labels, const struct source *source, enum d
     return failed;
 }
 
-int labels_attach(struct table *table, const struct source *source, enum header header, json_t *notes,
-                  struct error *err)
+int labels_attach(struct table *table, const struct source *source, const char *key, enum header header,
+                  json_t *notes, struct error *err)
 {
     struct table labels;
     enum data_format format;
     if (read_labels(&labels, source, &format, err) < 0)
-        return error_prefix(err, "data.labels");
+        return error_prefix(err, "%s", key);
     int failed = 0;
     if (format == FORMAT_CSV)
         failed = name_text(&labels, table->rows - table->first, header, notes, err);
@@ -109,5 +109,5 @@ int labels_attach(struct table *table, const struct source *source, enum header 
     if (!failed)
         failed = move(table, &labels, err);
     data_table_release(&labels);
-    return failed ? error_prefix(err, "data.labels") : 0;
+    return failed ? error_prefix(err, "%s", key) : 0;
 }

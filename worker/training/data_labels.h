@@ -8,8 +8,9 @@
 #include "worker/training/data_table.h"
 
 /* Attaches the labels of a file (an IDX or NPY array, or a text of one label a line, perhaps with a header)
- * to the table, as its last column. ERROR_USAGE: another number of rows, or more than one column. */
-int labels_attach(struct table *table, const struct source *source, enum header header, json_t *notes,
-                  struct error *err);
+ * to the table, as its last column. `key` is the setting's name in messages. ERROR_USAGE: another number of
+ * rows, or more than one column. */
+int labels_attach(struct table *table, const struct source *source, const char *key, enum header header,
+                  json_t *notes, struct error *err);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define NAMED 4        /* misfits listed one by one in a message; the rest is counted */
-#define LISTED 10      /* columns named in a note */
 #define SHOWN_BYTES 40 /* of a cell or a name */
 
 void misfits_init(struct misfits *misfits)
@@ -77,7 +76,7 @@ void mentions_add(struct mentions *mentions, const char *format, ...)
 {
     char name[160];
     va_list arguments;
-    if (mentions->count++ >= LISTED)
+    if (mentions->count++ >= MENTIONS_NAMED)
         return;
     va_start(arguments, format);
     vsnprintf(name, sizeof name, format, arguments);
@@ -91,7 +90,7 @@ void mentions_note(struct mentions *mentions, const char *label, const char *don
     if (mentions->count)
         note_add(notes, "%s: %s %lld column%s %s: %s%s%s", label, done, (long long)mentions->count,
                  mentions->count == 1 ? "" : "s", why, mentions->names.data ? mentions->names.data : "",
-                 mentions->count > LISTED ? ", ..." : "", remedy);
+                 mentions->count > MENTIONS_NAMED ? ", ..." : "", remedy);
     text_release(&mentions->names);
 }
 
@@ -102,7 +101,8 @@ int column_refuse_far(const struct table *table, int64_t c, int64_t row, double 
     int64_t at = table->first + row;
     return error_set(
         err, ERROR_USAGE,
-        "%s:%lld:%lld: found %g, too far from the training rows (column \"%.*s\", centre %g, scale %g)",
+        "%s:%lld:%lld: found %g, too far from the training rows (column \"%.*s\", centre %g, scale %g); mend "
+        "it, list it in data.missing, or leave its row out",
         table_file(table, at), (long long)table->line[at], (long long)c + 1, column->number[at], SHOWN_BYTES,
         column->name, centre, scale);
 }

@@ -25,9 +25,11 @@ void misfits_add_labels(struct misfits *misfits, const struct table *table, int6
 /* 0 when there are none; else -1 with all of them in err (ERROR_USAGE). */
 int misfits_report(const struct misfits *misfits, const struct table *table, struct error *err);
 
+#define MENTIONS_NAMED 10 /* columns named in a note */
+
 /* Columns of which one thing is said, for one note about all of them. Zeroed is empty. */
 struct mentions {
-    struct text names; /* the first ten */
+    struct text names; /* the first MENTIONS_NAMED */
     int64_t count;
 };
 void mentions_add(struct mentions *listing, const char *format, ...) __attribute__((format(printf, 2, 3)));

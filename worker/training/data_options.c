@@ -82,6 +82,7 @@ static int read_sources(struct options *options, const struct data_files *files,
     options->test = source_of(data, "test_path", files->test_path, form);
     form.format = FORMAT_AUTO; /* labels of IDX images may be a text, and the other way round */
     options->labels = source_of(data, "labels", files->labels, form);
+    options->test_labels = source_of(data, "test_labels", files->test_labels, form);
     if (!options->path.path && files->path)
         options->path.path = options->path.label = files->path;
     if (!options->path.path)
@@ -92,6 +93,16 @@ static int read_sources(struct options *options, const struct data_files *files,
                          "data.labels and data.target: found both, accepted one: the labels are in a file of "
                          "their own, or a column of %s",
                          options->path.label);
+    if (!options->test_labels.path)
+        return 0;
+    if (!options->test.path)
+        return error_set(err, ERROR_USAGE,
+                         "data.test_labels: found without data.test_path, whose rows it has the labels of");
+    if (json_is_array(target))
+        return error_set(err, ERROR_USAGE,
+                         "data.test_labels and a list as data.target: found both, accepted one: the test "
+                         "rows' labels are in a file of their own, or one-hot columns of %s",
+                         options->test.label);
     return 0;
 }
 

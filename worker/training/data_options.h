@@ -12,7 +12,7 @@
 
 struct options {
     const json_t *data;
-    struct source path, labels, test; /* labels, test: their path is NULL when there are none */
+    struct source path, labels, test, test_labels; /* path NULL: there is none (but of `path`) */
     enum header header;
     enum task_request task;
     bool deduplicate;

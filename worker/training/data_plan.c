@@ -220,7 +220,7 @@ static void tell(struct fit *fit, json_t *notes)
         {&fit->index, "dropped", "that only count the rows", ""},
         {&fit->names, "dropped", "of texts that are all different",
          "; what rows have in common (a title, a prefix) would be worth a column of its own"},
-        {&fit->counting, "kept", "that may only count the rows", "; if so, leave them out of the file"},
+        {&fit->counting, "kept", "that may only count the rows", "; if so, data.drop leaves them out"},
         {&fit->imputed, "filled in", "with numbers missing in training, and one more feature each says where",
          ""},
         {&fit->imputed_later, "filled in", "with numbers missing, though not in training", ""},
@@ -234,6 +234,31 @@ static void tell(struct fit *fit, json_t *notes)
         mentions_note(said[i].listing, fit->table->label, said[i].done, said[i].why, said[i].remedy, notes);
 }
 
+/* Why there is nothing to learn from, since no note will say so. */
+static int refuse_nothing(const struct fit *fit, struct error *err)
+{
+    const struct {
+        const struct mentions *listing;
+        const char *what;
+    } reasons[] = {
+        {&fit->empty, "without values"},
+        {&fit->constant, "constant in training"},
+        {&fit->index, "counting the rows"},
+        {&fit->names, "of texts that are all different"},
+    };
+    struct text text;
+    text_init(&text);
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].listing->count)
+            text_printf(&text, "; %lld %s: %s%s", (long long)reasons[i].listing->count, reasons[i].what,
+                        reasons[i].listing->names.data ? reasons[i].listing->names.data : "",
+                        reasons[i].listing->count > MENTIONS_NAMED ? ", ..." : "");
+    error_set(err, ERROR_USAGE, "%s: no column is left to learn from (of %lld, the target among them)%s",
+              fit->table->label, (long long)fit->table->column_count, text.data ? text.data : "");
+    text_release(&text);
+    return -1;
+}
+
 static int fit_columns(struct fit *fit, struct error *err)
 {
     const struct table *table = fit->table;
@@ -244,9 +269,7 @@ static int fit_columns(struct fit *fit, struct error *err)
     if (!failed)
         failed = misfits_report(&fit->misfits, table, err);
     if (!failed && fit->features->count + fit->features->numbering_count == 0)
-        failed = error_set(err, ERROR_USAGE,
-                           "%s: no column is left to learn from (of %lld, the target among them)",
-                           table->label, (long long)table->column_count);
+        failed = refuse_nothing(fit, err);
     return failed;
 }
 

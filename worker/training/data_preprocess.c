@@ -67,8 +67,10 @@ static int fit_quantiles(struct scaling *scaling, const double *sorted, int64_t 
 
 static int refuse_spread(double low, double high, struct error *err)
 {
-    return error_set(err, ERROR_USAGE, "spans %g to %g, too far to standardise in double precision", low,
-                     high);
+    return error_set(err, ERROR_USAGE,
+                     "spans %g to %g, too far to standardise in double precision; data.preprocess: quantile "
+                     "takes any range that is finite",
+                     low, high);
 }
 
 int scaling_fit(struct scaling *scaling, enum preprocess preprocess, double *value, int64_t count,

@@ -15,22 +15,39 @@
 /* "; its 3 columns are a, b, c (index 0 to 2, or -1 for the last)" */
 static void list_columns(const struct table *table, struct text *text)
 {
-    text_printf(text, "; its %lld column%s ", (long long)table->column_count,
-                table->column_count == 1 ? " is" : "s are");
-    for (int64_t c = 0; c < table->column_count && c < LISTED_COLUMNS; c++)
+    int64_t count = table->column_count - table->attached;
+    text_printf(text, "; its %lld column%s ", (long long)count, count == 1 ? " is" : "s are");
+    for (int64_t c = 0; c < count && c < LISTED_COLUMNS; c++)
         text_printf(text, "%s%.40s", c ? ", " : "", table->columns[c].name);
-    text_printf(text, "%s (index 0 to %lld, or -1 for the last)",
-                table->column_count > LISTED_COLUMNS ? ", ..." : "", (long long)table->column_count - 1);
+    text_printf(text, "%s (index 0 to %lld, or -1 for the last)", count > LISTED_COLUMNS ? ", ..." : "",
+                (long long)count - 1);
+    if (count == 1 && table->delimiter)
+        text_append(text,
+                    "; fields are separated by commas, semicolons, tabs or blanks, and by nothing else");
 }
 
-static int refuse(const struct table *table, const char *key, const char *wanted, struct error *err)
+/* The column's name that is meant: another case of it, or the nearest one; NULL: none. */
+static const char *nearest_name(const struct table *table, const char *wanted)
+{
+    if (!wanted || !table->first)
+        return NULL;
+    const char **words = calloc((size_t)table->column_count + 1, sizeof *words);
+    const char *near = NULL;
+    for (int64_t c = 0; c < table->column_count && words; c++) {
+        words[c] = table->columns[c].name;
+        near = near || strcasecmp(words[c], wanted) != 0 ? near : words[c];
+    }
+    near = near || !words ? near : nearest_word(wanted, words);
+    free(words);
+    return near;
+}
+
+static int refuse(const struct table *table, const char *key, const json_t *given, const char *wanted,
+                  struct error *err)
 {
     struct text list;
     text_init(&list);
-    const char **words = calloc((size_t)table->column_count + 1, sizeof *words);
-    for (int64_t c = 0; c < table->column_count && words; c++)
-        words[c] = table->columns[c].name;
-    const char *near = words && table->first ? nearest_word(wanted, words) : NULL;
+    const char *near = nearest_name(table, json_string_value(given));
     list_columns(table, &list);
     error_set(err, ERROR_USAGE, "data.%s: found %s, which is no column of %s%s%s%s%s%s", key, wanted,
               table->label, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "",
@@ -38,7 +55,6 @@ static int refuse(const struct table *table, const char *key, const char *wanted
                   ? ""
                   : ", whose first row is data (data.header: true says otherwise)",
               list.data ? list.data : "");
-    free(words);
     text_release(&list);
     return -1;
 }
@@ -66,9 +82,10 @@ int column_find(const struct table *table, const char *key, const json_t *wanted
         free(found);
         return -1;
     }
-    double at = number < 0 ? number + (double)table->column_count : number;
-    if (!index || at < 0 || at >= (double)table->column_count)
-        return refuse(table, key, text, err);
+    double count = (double)(table->column_count - table->attached);
+    double at = number < 0 ? number + count : number;
+    if (!index || at < 0 || at >= count)
+        return refuse(table, key, wanted, text, err);
     *column = (int64_t)at;
     return 0;
 }
@@ -126,6 +143,15 @@ static int find_target(struct roles *roles, const struct table *table, const jso
     return 0;
 }
 
+/* A second label would tell the first one. */
+static void drop_label(struct roles *roles, const struct table *table, int64_t instead, json_t *notes)
+{
+    if (instead < 0 || roles->excluded[instead])
+        return;
+    roles->dropped[instead] = roles->excluded[instead] = true;
+    note_add(notes, "%s: its labels are no feature, since data.labels has others", table->label);
+}
+
 /* A column that says how to split, and is no feature. */
 static int find_splitter(struct roles *roles, const struct table *table, const json_t *data, const char *key,
                          int64_t *column, json_t *notes, struct error *err)
@@ -164,24 +190,65 @@ static int find_splitters(struct roles *roles, const struct table *table, const 
     return 0;
 }
 
+static int drop_column(struct roles *roles, const struct table *table, const json_t *wanted,
+                       struct error *err)
+{
+    int64_t column;
+    if (column_find(table, "drop", wanted, &column, err) < 0)
+        return -1;
+    const char *name = table->columns[column].name;
+    bool one_hot = roles->target < 0 && roles->excluded[column];
+    if (column == roles->target || column == roles->group || column == roles->time || one_hot)
+        return error_set(err, ERROR_USAGE, "data.drop: column \"%.80s\" is the %s, which is needed", name,
+                         column == roles->group  ? "group"
+                         : column == roles->time ? "time"
+                                                 : "target");
+    roles->dropped[column] = roles->excluded[column] = true;
+    return 0;
+}
+
+static int find_dropped(struct roles *roles, const struct table *table, const json_t *wanted, json_t *notes,
+                        struct error *err)
+{
+    struct mentions mentions = {0};
+    size_t count = json_is_array(wanted) ? json_array_size(wanted) : wanted && !json_is_null(wanted);
+    for (size_t i = 0; i < count; i++)
+        if (drop_column(roles, table, json_is_array(wanted) ? json_array_get(wanted, i) : wanted, err) < 0)
+            return -1;
+    for (int64_t c = 0; c < table->column_count && count; c++)
+        if (roles->dropped[c])
+            mentions_add(&mentions, "%.30s", table->columns[c].name);
+    mentions_note(&mentions, table->label, "left out", "that data.drop names", "", notes);
+    return 0;
+}
+
 int roles_find(struct roles *roles, const struct table *table, const json_t *data, struct roles_told told,
                json_t *notes, struct error *err)
 {
     *roles = (struct roles){.target = -1, .group = -1, .time = -1};
     roles->excluded = calloc((size_t)table->column_count + 1, sizeof *roles->excluded);
-    if (!roles->excluded)
-        return error_set(err, ERROR_MEMORY, "%s: no memory for its columns", table->label);
-    if (find_target(roles, table, json_object_get(data, "target"), told.target, err) == 0 &&
-        find_splitters(roles, table, data, told.group, notes, err) == 0)
-        return 0;
-    roles_release(roles);
-    return -1;
+    roles->dropped = calloc((size_t)table->column_count + 1, sizeof *roles->dropped);
+    int failed = roles->excluded && roles->dropped
+                     ? 0
+                     : error_set(err, ERROR_MEMORY, "%s: no memory for its columns", table->label);
+    if (!failed)
+        failed = find_target(roles, table, json_object_get(data, "target"), told.target, err);
+    if (!failed)
+        failed = find_splitters(roles, table, data, told.group, notes, err);
+    if (!failed)
+        drop_label(roles, table, told.instead, notes);
+    if (!failed)
+        failed = find_dropped(roles, table, json_object_get(data, "drop"), notes, err);
+    if (failed)
+        roles_release(roles);
+    return failed;
 }
 
 void roles_release(struct roles *roles)
 {
     free(roles->one_hot);
     free(roles->excluded);
+    free(roles->dropped);
     memset(roles, 0, sizeof *roles);
 }
 

@@ -83,7 +83,8 @@ int split_check(const unsigned char *part, int64_t rows, double test, struct err
     if (count[SPLIT_TRAIN] < 2 || count[SPLIT_VALIDATION] < 1 || (test > 0 && count[SPLIT_TEST] < 1))
         return error_set(err, ERROR_USAGE,
                          "too few rows: %lld give %lld for training, %lld for validation and %lld for the "
-                         "test; expected at least 2, 1 and %d",
+                         "test; expected at least 2, 1 and %d (of more rows, or by other shares: "
+                         "data.validation, data.test)",
                          (long long)rows, (long long)count[SPLIT_TRAIN], (long long)count[SPLIT_VALIDATION],
                          (long long)count[SPLIT_TEST], test > 0 ? 1 : 0);
     return 0;

@@ -45,6 +45,7 @@ struct table {
     int64_t first;     /* 1: row 0 is a header; 0: it is data */
     int64_t capacity;
     int64_t column_count;
+    int64_t attached; /* columns at the end that are no columns of the file: labels from elsewhere */
     struct column *columns;
     char **heading; /* (column_count) texts of row 0 */
     int64_t *line;  /* (capacity) line of the file where a row begins, from 1 */

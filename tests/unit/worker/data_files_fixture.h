@@ -34,7 +34,7 @@ static inline void write_file(const char *name, const char *text)
 /* Settings in JSON with single quotes; the names of files that were written stand for their paths. */
 static inline json_t *settings_of(const char *text)
 {
-    static const char *const keys[] = {"path", "labels", "test_path"};
+    static const char *const keys[] = {"path", "labels", "test_path", "test_labels"};
     struct error err = {0};
     char *json = strdup(text);
     for (char *c = json; *c; c++)

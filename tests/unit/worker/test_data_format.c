@@ -119,6 +119,27 @@ static void doubled_names(void **state)
     dataset_release(&dataset);
 }
 
+/* A name that each of thousands of columns has costs no search for each. */
+static void one_name_for_all(void **state)
+{
+    enum { COLUMNS = 4000, ROWS = 6 };
+    (void)state;
+    char *text = malloc((size_t)COLUMNS * (ROWS + 1) * 4 + 1), *at = text;
+    for (int row = -1; row < ROWS; row++)
+        for (int c = 0; c < COLUMNS; c++)
+            at += row < 0 ? sprintf(at, "n%c", c + 1 < COLUMNS ? ',' : '\n')
+                          : sprintf(at, "%d%c", (row + c) % 2, c + 1 < COLUMNS ? ',' : '\n');
+    struct dataset dataset = load_text(text, "\"n.4000\"", ",\"header\":\"true\"");
+    assert_int_equal(dataset.features, COLUMNS - 1);
+    assert_string_equal(feature_name(&dataset, 0), "n");
+    assert_string_equal(feature_name(&dataset, COLUMNS - 2), "n.3999");
+    assert_true(has_note(&dataset, "column 11 is \"n.11\" here"));
+    assert_false(has_note(&dataset, "column 12 is"));
+    assert_true(has_note(&dataset, "3989 more columns share a name"));
+    dataset_release(&dataset);
+    free(text);
+}
+
 static void quotes(void **state)
 {
     (void)state;
@@ -246,6 +267,7 @@ int main(void)
         cmocka_unit_test(headers),
         cmocka_unit_test(headers_of_texts),
         cmocka_unit_test(doubled_names),
+        cmocka_unit_test(one_name_for_all),
         cmocka_unit_test(quotes),
         cmocka_unit_test(lines_are_counted_through_quotes),
         cmocka_unit_test(gzip_whatever_its_name),

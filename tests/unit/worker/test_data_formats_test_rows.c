@@ -184,7 +184,7 @@ static void one_hot_targets_and_labels(void **state)
     dataset_release(&dataset);
     write_file("b.csv", "20\n21\n");
     files_refused("{'path': 'a.csv', 'test_path': 'b.csv', 'labels': 'l.csv'}", "has 1 columns", "has 2",
-                  "the labels among them");
+                  "data.test_labels is their file");
     forget("a.csv", "b.csv", "l.csv");
 }
 
@@ -198,7 +198,7 @@ static void files_elsewhere(void **state)
     snprintf(path, sizeof path, "%s", file_named("blob1"));
     snprintf(labels, sizeof labels, "%s", file_named("blob2"));
     snprintf(test, sizeof test, "%s", file_named("blob3"));
-    struct data_files files = {path, labels, test};
+    struct data_files files = {.path = path, .labels = labels, .test_path = test};
     write_file("blob1", "a\n1\n2\n3\n4\n5\n6\n");
     write_file("blob2", "y\nu\nv\nu\nv\nu\nv\n");
     write_file("blob3", "a,y\n20,v\n");
