@@ -129,7 +129,7 @@ static void one_name_for_all(void **state)
         for (int c = 0; c < COLUMNS; c++)
             at += row < 0 ? sprintf(at, "n%c", c + 1 < COLUMNS ? ',' : '\n')
                           : sprintf(at, "%d%c", (row + c) % 2, c + 1 < COLUMNS ? ',' : '\n');
-    struct dataset dataset = load_text(text, "\"n.4000\"", ",\"header\":\"true\"");
+    struct dataset dataset = load_text(text, "\"n.4000\"", "\"header\":\"true\"");
     assert_int_equal(dataset.features, COLUMNS - 1);
     assert_string_equal(feature_name(&dataset, 0), "n");
     assert_string_equal(feature_name(&dataset, COLUMNS - 2), "n.3999");
