@@ -25,8 +25,8 @@ void trainer_destroy(struct trainer *trainer);
 const struct derived *trainer_derived(const struct trainer *trainer);
 /* What the trial's record says besides its metrics: {"derived": {...}, "precision": "bf16", "memory": {...}},
  * memory as in trainer_plan with what was really done; with fp16 also loss_scale and skipped_steps; "notes"
- * (an array of sentences) where there is something to say: a precision that is only emulated, a warm-up that
- * is not used, a checkpoint from another device. New reference; NULL without memory. */
+ * (an array of sentences) where there is something to say: a precision that is only emulated, a batch that
+ * does not fit, a warm-up that is not used, a checkpoint from another device, ... New reference; NULL without memory. */
 json_t *trainer_details(const struct trainer *trainer);
 #define PLAN_EVALUATION_ROWS 4096 /* that a plan without a device takes to be evaluated at once */
 /* What a trial of these settings would take on a device with `available` bytes (0: unbounded), by the layout
