@@ -30,6 +30,16 @@ struct data_files runner_data_files(const struct runner *runner)
     };
 }
 
+void runner_keep_data(struct runner *runner, const struct dataset *dataset)
+{
+    if (runner->kept == dataset) {
+        return;
+    }
+    device_data_unshare(&runner->kept_data, runner->device);
+    bool kept = dataset && device_data_share(&runner->kept_data, dataset, runner->device, NULL) == 0;
+    runner->kept = kept ? dataset : NULL;
+}
+
 static void runner_send(struct runner *runner, json_t *line)
 {
     if (!line || link_send(&runner->link, line, NULL) != 0) {
@@ -276,6 +286,7 @@ static void runner_serve(struct runner *runner, struct error *err)
 static void runner_release(struct runner *runner)
 {
     runner_drop_run(runner);
+    runner_keep_data(runner, NULL);
     if (runner->has_dataset) {
         dataset_release(&runner->dataset);
     }

@@ -62,6 +62,7 @@ json_t *runner_baseline(struct runner *runner)
     struct trainer *trainer = NULL;
     int result = baseline_settings(&runner->dataset, &settings, &err);
     if (result == 0) {
+        runner_keep_data(runner, &runner->dataset);
         trainer = trainer_create(&settings, &runner->dataset, runner->device, seed, &err);
         result = trainer ? baseline_train(runner, trainer, settings.epochs, &metrics, &err) : -1;
     }

@@ -104,6 +104,7 @@ static int final_seed(struct runner *runner, const struct training_settings *set
     uint64_t base = settings->seed >= 0 ? (uint64_t)settings->seed : runner->seed;
     uint64_t seed = trial_seed(base ^ fnv1a64("final", strlen("final")), index);
     json_t *metrics = NULL;
+    runner_keep_data(runner, rows);
     runner->trainer = rows ? trainer_create(settings, rows, runner->device, seed, err) : NULL;
     if (!runner->trainer) {
         return -1;

@@ -6,6 +6,7 @@
 #include "worker/link.h"
 #include "worker/runner_replicates.h"
 #include "worker/training/data.h"
+#include "worker/training/device_data.h"
 #include "worker/training/settings.h"
 #include "worker/training/trainer.h"
 
@@ -29,6 +30,8 @@ struct runner {
     uint64_t seed;
     struct dataset dataset, refit; /* refit: loaded when first needed */
     bool has_dataset, has_refit;
+    const struct dataset *kept; /* which of them is kept on the device; NULL: none */
+    struct device_data kept_data;
     struct run run;                /* the one under way or paused; line NULL: none */
     struct replicates *replicates; /* its state, kept while it is paused */
     struct trainer *trainer;       /* of the refit: the seed under way */
@@ -67,5 +70,8 @@ json_t *runner_baseline(struct runner *runner);
 /* The sweep's train object. Borrowed. */
 json_t *runner_train_settings(const struct runner *runner);
 struct data_files runner_data_files(const struct runner *runner);
+/* Keeps a data set on the device for the trials to come, in place of the one before; NULL: none. Where it does
+ * not fit, the trial that needs it says so. */
+void runner_keep_data(struct runner *runner, const struct dataset *dataset);
 
 #endif

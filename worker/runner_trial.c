@@ -42,6 +42,7 @@ static int trial_create(struct runner *runner, const struct training_settings *s
 {
     uint64_t seed =
         settings->seed >= 0 ? (uint64_t)settings->seed : trial_seed(runner->seed, runner->run.trial);
+    runner_keep_data(runner, &runner->dataset);
     runner->replicates = replicates_create(settings, &runner->dataset, runner->device, seed, err);
     if (!runner->replicates) {
         return -1;

@@ -88,7 +88,7 @@ static int trainer_init(struct trainer *trainer, struct error *err)
         .loss = trainer->plan.loss,
         .classes = trainer->dataset->classes,
         .class_weight = trainer->class_weight,
-        .rows = trainer->rows[SPLIT_TRAIN],
+        .rows = trainer->data.rows[SPLIT_TRAIN],
     };
     return set_initial_weights(trainer, err);
 }
@@ -220,7 +220,7 @@ static int evaluate(struct trainer *trainer, enum split split, const char *prefi
     for (int64_t first = 0; first < rows; first += most) {
         int64_t count = rows - first < most ? rows - first : most;
 
-        step_evaluate(&trainer->step, &trainer->rows[split], first, count);
+        step_evaluate(&trainer->step, &trainer->data.rows[split], first, count);
         operations->download(trainer->device, trainer->outputs, outputs, (size_t)count * row_bytes);
         add_batch(trainer, split, first, count);
     }

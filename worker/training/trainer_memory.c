@@ -3,36 +3,6 @@
 
 #include <stdlib.h>
 
-static int share(struct device *device, const void *host, size_t bytes, const void **memory,
-                 struct error *err)
-{
-    *memory = NULL;
-    return host && bytes > 0 ? device->operations->share(device, memory, host, bytes, err) : 0;
-}
-
-/* What was shared is in trainer->rows also after a failure. */
-static int share_split(struct trainer *trainer, enum split split, struct error *err)
-{
-    const struct dataset *dataset = trainer->dataset;
-    struct device_rows *shared = &trainer->rows[split];
-    size_t rows = (size_t)dataset->rows[split];
-    const struct {
-        const void *host;
-        size_t columns;
-    } parts[] = {{dataset->x[split], (size_t)dataset->features},
-                 {dataset->category[split], (size_t)dataset->categories},
-                 {dataset->label[split], 1},
-                 {dataset->y[split], 1}};
-    const void *memory[4] = {NULL};
-    int result = 0;
-
-    _Static_assert(sizeof(float) == 4 && sizeof(int32_t) == 4, "all data are of 4 bytes");
-    for (int i = 0; i < 4 && result == 0; i++)
-        result = share(trainer->device, parts[i].host, rows * parts[i].columns * 4, &memory[i], err);
-    *shared = (struct device_rows){memory[0], memory[1], memory[2], memory[3]};
-    return result;
-}
-
 static int share_class_weights(struct trainer *trainer, struct error *err)
 {
     const struct dataset *dataset = trainer->dataset;
@@ -45,7 +15,7 @@ static int share_class_weights(struct trainer *trainer, struct error *err)
     if (!trainer->class_weights)
         return error_set(err, ERROR_MEMORY, "no memory for the classes' weights");
     loss_class_weights(dataset->class_rows, dataset->classes, trainer->class_weights);
-    if (share(trainer->device, trainer->class_weights, bytes, &memory, err) != 0)
+    if (trainer->device->operations->share(trainer->device, &memory, trainer->class_weights, bytes, err) != 0)
         return -1;
     trainer->class_weight = memory;
     return 0;
@@ -71,18 +41,10 @@ int trainer_allocate(struct trainer *trainer, struct error *err)
 {
     struct error own;
 
-    for (int i = 0; i < SPLIT_COUNT; i++)
-        if (share_split(trainer, (enum split)i, err) != 0)
-            return -1;
-    if (share_class_weights(trainer, err) != 0)
+    if (device_data_share(&trainer->data, trainer->dataset, trainer->device, err) != 0 ||
+        share_class_weights(trainer, err) != 0)
         return -1;
     return allocate_block(trainer, err ? err : &own);
-}
-
-static void unshare(struct device *device, const void *memory)
-{
-    if (memory)
-        device->operations->unshare(device, memory);
 }
 
 void trainer_forget(struct trainer *trainer)
@@ -101,13 +63,9 @@ void trainer_release(struct trainer *trainer)
 
     trainer_forget(trainer);
     free(trainer->remembered);
-    for (int i = 0; i < SPLIT_COUNT; i++) {
-        unshare(device, trainer->rows[i].x);
-        unshare(device, trainer->rows[i].category);
-        unshare(device, trainer->rows[i].label);
-        unshare(device, trainer->rows[i].y);
-    }
-    unshare(device, trainer->class_weight);
+    device_data_unshare(&trainer->data, device);
+    if (trainer->class_weight)
+        device->operations->unshare(device, trainer->class_weight);
     free(trainer->class_weights);
     memory_release(&trainer->memory, device);
 }

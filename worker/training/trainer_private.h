@@ -3,6 +3,7 @@
 #define RUNG_WORKER_TRAINING_TRAINER_PRIVATE_H
 
 #include "worker/training/checkpoint.h"
+#include "worker/training/device_data.h"
 #include "worker/training/metrics.h"
 #include "worker/training/plan.h"
 #include "worker/training/step.h"
@@ -21,7 +22,7 @@ struct trainer {
     struct metrics metrics;
     const struct dataset *dataset; /* borrowed, like the device */
     struct device *device;
-    struct device_rows rows[SPLIT_COUNT];
+    struct device_data data;
     const real *class_weight; /* on the device */
     uint64_t seed;
     char *loaded_from; /* another numerics class that a checkpoint was made in; or NULL */
