@@ -55,6 +55,7 @@ static void lists_release(struct message *message)
         free(message->devices[i].id);
         free(message->devices[i].kind);
         free(message->devices[i].name);
+        free(message->devices[i].fault);
     }
     for (size_t i = 0; i < message->trial_count; i++) {
         json_decref(message->trials[i].parameters);
