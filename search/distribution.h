@@ -16,7 +16,4 @@ double lattice_value(const struct parameter *parameter, int64_t k);
 /* Integers in [minimum, maximum]. */
 int64_t integer_count(const struct parameter *parameter);
 
-/* Inverse of the standard normal distribution function, 0 < u < 1; relative error about 1e-16. */
-double normal_quantile(double u);
-
 #endif

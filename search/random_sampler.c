@@ -1,4 +1,5 @@
 /* Random search: independent draws, each a function of (seed, trial, parameter name, draw). */
+#include "base/normal.h"
 #include "base/random.h"
 #include "search/distribution.h"
 #include "search/sampler.h"

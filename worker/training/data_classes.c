@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "worker/training/data_messages.h"
+#include "worker/training/data_sort.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -81,7 +82,7 @@ static int label_numbers(struct target *target, const struct table *table, const
     if (!value)
         return -1;
     memcpy(value, column->number + table->first, rows * sizeof *value);
-    qsort(value, rows, sizeof *value, number_compare);
+    numbers_sort(value, (int64_t)rows);
     for (size_t i = 0; i < rows; i++)
         if (i == 0 || value[i] != value[used - 1])
             value[used++] = value[i];

@@ -1,6 +1,9 @@
 /* Fitting and applying the scaling of a column of numbers; see data_preprocess.h. */
 #include "worker/training/data_preprocess.h"
 
+#include "base/normal.h"
+#include "worker/training/data_sort.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,26 +12,6 @@
 #define SHARE_LEAST 1e-7 /* normal scores end here, at +-5.2: no value may stand for certainty */
 
 const char *const preprocess_names[] = {"standard", "quantile", "robust", "none", NULL};
-
-double normal_quantile(double p)
-{
-    /* Abramowitz & Stegun 26.2.23 is good to 4.5e-4; one step of Halley's method, which cubes errors, makes
-     * that 6e-11: far below a float32's rounding. */
-    double tail = p < 0.5 ? p : 1 - p;
-    double t = sqrt(-2 * log(tail));
-    double x =
-        t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-    /* Of the upper tail, where erfc keeps its digits. */
-    double miss = (0.5 * erfc(x * M_SQRT1_2) - tail) * sqrt(2 * M_PI) * exp(0.5 * x * x);
-    x += miss / (1 - 0.5 * x * miss);
-    return p < 0.5 ? -x : x;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Linear between the sorted values. */
 static double value_at(const double *sorted, int64_t count, double share)
@@ -65,12 +48,12 @@ static int fit_quantiles(struct scaling *scaling, const double *sorted, int64_t 
     return 0;
 }
 
-static int refuse_spread(double low, double high, struct error *err)
+static int refuse_spread(enum preprocess preprocess, double low, double high, struct error *err)
 {
-    return error_set(err, ERROR_USAGE,
-                     "spans %g to %g, too far to standardise in double precision; data.preprocess: quantile "
-                     "takes any range that is finite",
-                     low, high);
+    return error_set(err, ERROR_USAGE, "spans %g to %g, too far %s: give its logarithm%s", low, high,
+                     preprocess == PREPROCESS_QUANTILE ? "for double precision"
+                                                       : "to standardise in double precision",
+                     preprocess == PREPROCESS_QUANTILE ? "" : ", or set data.preprocess: quantile");
 }
 
 int scaling_fit(struct scaling *scaling, enum preprocess preprocess, double *value, int64_t count,
@@ -83,7 +66,7 @@ int scaling_fit(struct scaling *scaling, enum preprocess preprocess, double *val
     fit_moments(value, count, &mean, &sd);
     scaling->fill = mean;
     if (preprocess == PREPROCESS_ROBUST || preprocess == PREPROCESS_QUANTILE) {
-        qsort(value, (size_t)count, sizeof *value, compare);
+        numbers_sort(value, count);
         scaling->fill = value_at(value, count, 0.5);
     }
     if (preprocess == PREPROCESS_STANDARD || preprocess == PREPROCESS_ROBUST)
@@ -99,8 +82,8 @@ int scaling_fit(struct scaling *scaling, enum preprocess preprocess, double *val
     if (preprocess != PREPROCESS_QUANTILE && isfinite(scaling->fill) && isfinite(scaling->scale) &&
         scaling->scale > 0)
         return 0;
-    qsort(value, (size_t)count, sizeof *value, compare);
-    return refuse_spread(value[0], value[count - 1], err);
+    numbers_sort(value, count);
+    return refuse_spread(preprocess, value[0], value[count - 1], err);
 }
 
 void scaling_release(struct scaling *scaling)
@@ -109,19 +92,18 @@ void scaling_release(struct scaling *scaling)
     memset(scaling, 0, sizeof *scaling);
 }
 
-/* Number of quantiles below x, or (`equal`) not above it. */
+/* Number of quantiles below x, or (`equal`) not above it. Without branches that depend on the data: they
+ * could not be foretold, and each would cost more than the comparison. */
 static int64_t quantiles_below(const struct scaling *scaling, double x, bool equal)
 {
-    int64_t low = 0, high = scaling->quantiles;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        double at = scaling->quantile[middle];
-        if (at < x || (equal && at == x))
-            low = middle + 1;
-        else
-            high = middle;
+    const double *from = scaling->quantile;
+    int64_t count = scaling->quantiles;
+    while (count > 1) {
+        int64_t half = count / 2;
+        from += (from[half - 1] < x) | (equal & (from[half - 1] == x)) ? half : 0;
+        count -= half;
     }
-    return low;
+    return from - scaling->quantile + ((*from < x) | (equal & (*from == x)));
 }
 
 /* The share of the training rows below x. */

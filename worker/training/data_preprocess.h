@@ -35,7 +35,4 @@ double scaling_apply(const struct scaling *scaling, double x);
 /* Adds the statistics to a feature's description. -1 without memory. */
 int scaling_describe(const struct scaling *scaling, json_t *object);
 
-/* x with P(X <= x) = p for a standard normal X, to 1e-10; 1e-7 <= p <= 1 - 1e-7. */
-double normal_quantile(double p);
-
 #endif

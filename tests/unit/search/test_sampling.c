@@ -1,6 +1,7 @@
 /* Random search: golden draws, bounds, and the law of every distribution over 10^5 draws. Each of the tests
  * of a law rejects at p < 1e-4, so that all of them together stay below 1e-3. */
 #include "space_fixture.h"
+#include "base/normal.h"
 #include "search/distribution.h"
 #include "search/sampler.h"
 

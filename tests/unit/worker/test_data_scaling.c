@@ -1,7 +1,9 @@
 /* Scaling numbers: against values by hand, and by the definitions written down again. */
 #include "tests/unit/worker/scaling_fixture.h"
 
+#include "base/normal.h"
 #include "base/random.h"
+#include "worker/training/data_sort.h"
 
 static struct scaling fit(enum preprocess preprocess, const double *given, int64_t count)
 {
@@ -129,6 +131,35 @@ static void quantile_of_many_rows(void **state)
     scaling_release(&scaling);
 }
 
+/* Every exponent and both signs, with ties, against the C library's sort. */
+static void numbers_are_sorted(void **state)
+{
+    static const int64_t counts[] = {0, 1, 2, 4095, 4096, 5000, 30011};
+    const char *given = getenv("SEED");
+    uint64_t seed = given ? strtoull(given, NULL, 0) : 20261201;
+    (void)state;
+    print_message("SEED=%llu\n", (unsigned long long)seed);
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        int64_t count = counts[k];
+        double *value = malloc(((size_t)count + 1) * sizeof *value);
+        double *expected = malloc(((size_t)count + 1) * sizeof *expected);
+        for (int64_t i = 0; i < count; i++) {
+            struct philox words = philox4x32(seed, (uint32_t)i, (uint32_t)k, 0, 0);
+            double mantissa = (double)(int32_t)words.word[0] / 0x1p31;
+            value[i] = words.word[1] % 5 == 0   ? (double)(words.word[2] % 10) - 5
+                       : words.word[1] % 5 == 1 ? ldexp(mantissa, (int)(words.word[2] % 2098) - 1074)
+                                                : mantissa;
+            expected[i] = value[i];
+        }
+        qsort(expected, (size_t)count, sizeof *expected, compare);
+        numbers_sort(value, count);
+        for (int64_t i = 0; i < count; i++)
+            assert_true(value[i] == expected[i]);
+        free(value);
+        free(expected);
+    }
+}
+
 static void what_no_scale_can_hold_is_refused(void **state)
 {
     (void)state;
@@ -149,6 +180,7 @@ int main(void)
         cmocka_unit_test(normal_quantiles),      cmocka_unit_test(standard_by_hand),
         cmocka_unit_test(robust_by_hand),        cmocka_unit_test(quantile_by_hand),
         cmocka_unit_test(quantile_of_many_rows), cmocka_unit_test(what_no_scale_can_hold_is_refused),
+        cmocka_unit_test(numbers_are_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Inverse normal distribution function: algorithm AS 241, PPND16 (Wichura 1988, "The Percentage Points of the
  * Normal Distribution", Applied Statistics 37(3), 477-484): rational functions of degree 7 on the centre and
  * two tails. */
-#include "search/distribution.h"
+#include "base/normal.h"
 
 #include <math.h>
 
