@@ -134,9 +134,9 @@ const char *runner_outcome(struct runner *runner, const struct error *reason, co
     }
 }
 
-int runner_settings(const struct runner *runner, struct training_settings *settings, struct error *err)
+int runner_settings(const struct runner *runner, const json_t *train, struct training_settings *settings,
+                    struct error *err)
 {
-    const json_t *train = runner_train_settings(runner);
     if (training_settings_read(settings, train, runner->run.parameters, err) != 0) {
         return -1;
     }

@@ -2,8 +2,9 @@
  * test rows; and the baseline, where it is asked for.
  *
  * details = {"test_accuracy": {"mean", "sd"}, ... one for each test metric, "seeds", "epochs", "derived",
- * "baseline"}; sd is the sample's (n - 1), 0 for one seed. The model of the first seed is saved. Seed k's
- * trial seed is trial_seed(sweep seed ^ FNV-1a("final"), k), so that it is none of a trial's. */
+ * "precision", "notes", "baseline"}; sd is the sample's (n - 1), 0 for one seed; notes where there are some.
+ * The model of the first seed is saved. Seed k's trial seed is trial_seed(sweep seed ^ FNV-1a("final"), k),
+ * so that it is none of a trial's. */
 #include "worker/runner_private.h"
 
 #include "base/random.h"
@@ -75,6 +76,20 @@ static const struct dataset *final_rows(struct runner *runner, struct error *err
     return &runner->refit;
 }
 
+/* The schedule is the winner's, also where it is left early; a training that is longer than the winner's has
+ * it stretched, lest most of it be done at the rate that schedules end with. */
+static int final_settings(const struct runner *runner, int64_t epochs, struct training_settings *settings,
+                          struct error *err)
+{
+    json_t *train = json_copy(runner_train_settings(runner));
+    int64_t given = json_get_integer(train, "epochs", epochs);
+    int result = json_object_set_new(train, "epochs", json_integer(epochs > given ? epochs : given)) == 0
+                     ? runner_settings(runner, train, settings, err)
+                     : error_set(err, ERROR_MEMORY, "no memory for the refit");
+    json_decref(train);
+    return result;
+}
+
 /* One training. 1: done, *metrics are the test's; 0: asked to stop, or diverged; -1 err. */
 static int final_train(struct runner *runner, int64_t epochs, bool *diverged, json_t **metrics,
                        struct error *err)
@@ -124,12 +139,19 @@ static int final_seed(struct runner *runner, const struct training_settings *set
     return result;
 }
 
-static json_t *final_details(json_t *scores, int64_t seeds, int64_t epochs, json_t *derived)
+/* told: what the first seed's trainer says of itself. */
+static json_t *final_details(json_t *scores, int64_t seeds, int64_t epochs, const json_t *told)
 {
+    static const char *const names[] = {"derived", "precision", "notes"};
     json_t *details = scores_summary(scores);
     json_object_set_new(details, "seeds", json_integer(seeds));
     json_object_set_new(details, "epochs", json_integer(epochs));
-    json_object_set(details, "derived", derived);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *value = json_object_get(told, names[i]);
+        if (value) {
+            json_object_set(details, names[i], value);
+        }
+    }
     return details;
 }
 
@@ -139,12 +161,12 @@ static int final_seeds(struct runner *runner, int64_t epochs, bool *diverged, co
 {
     struct training_settings settings;
     int64_t seeds = json_get_integer(runner->run.final, "seeds", 5);
-    json_t *scores = json_object(), *derived = NULL;
-    int result = runner_settings(runner, &settings, err) == 0 ? 1 : -1;
+    json_t *scores = json_object(), *told = NULL;
+    int result = final_settings(runner, epochs, &settings, err) == 0 ? 1 : -1;
     for (int64_t index = 0; index < seeds && result == 1; index++) {
         result = final_seed(runner, &settings, index, epochs, diverged, scores, blame, err);
-        if (runner->trainer && !derived) {
-            derived = derived_to_json(trainer_derived(runner->trainer));
+        if (runner->trainer && !told) {
+            told = trainer_details(runner->trainer);
         }
         trainer_destroy(runner->trainer);
         runner->trainer = NULL;
@@ -153,10 +175,10 @@ static int final_seeds(struct runner *runner, int64_t epochs, bool *diverged, co
                 (long long)epochs, result == 1 ? "has finished" : "ended early", result < 0 ? ": " : "",
                 result < 0 ? err->message : "");
     if (result == 1) {
-        *details = final_details(scores, seeds, epochs, derived);
+        *details = final_details(scores, seeds, epochs, told);
     }
     json_decref(scores);
-    json_decref(derived);
+    json_decref(told);
     return result;
 }
 

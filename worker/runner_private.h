@@ -55,8 +55,9 @@ void runner_note_start(const struct runner *runner, const struct dataset *datase
 /* The outcome that an error amounts to. Notes whether the device is behind it: then nobody else is to blame.
  * `blame`: whose fault it is otherwise, NULL the trial's. */
 const char *runner_outcome(struct runner *runner, const struct error *reason, const char *blame);
-/* The settings of the run's point, with what `precision: auto` is in this sweep. */
-int runner_settings(const struct runner *runner, struct training_settings *settings, struct error *err);
+/* The settings of the run's point over a train object, with what `precision: auto` is in this sweep. */
+int runner_settings(const struct runner *runner, const json_t *train, struct training_settings *settings,
+                    struct error *err);
 
 /* runner_trial.c: from the run's start, or on from a pause with the trainer in memory. A pause keeps the
  * trainer. */
@@ -70,8 +71,8 @@ json_t *runner_baseline(struct runner *runner);
 /* The sweep's train object. Borrowed. */
 json_t *runner_train_settings(const struct runner *runner);
 struct data_files runner_data_files(const struct runner *runner);
-/* Keeps a data set on the device for the trials to come, in place of the one before; NULL: none. Where it does
- * not fit, the trial that needs it says so. */
+/* Keeps a data set on the device for the trials to come, in place of the one before; NULL: none. Where it
+ * does not fit, the trial that needs it says so. */
 void runner_keep_data(struct runner *runner, const struct dataset *dataset);
 
 #endif

@@ -55,9 +55,38 @@ const struct derived *replicates_derived(const struct replicates *replicates)
     return trainer_derived(replicates->trainers[0]);
 }
 
+/* The notes of another trainer's details that are not there yet. */
+static void notes_join(json_t *details, const json_t *other)
+{
+    json_t *notes = json_object_get(details, "notes"), *note, *known;
+    size_t i, j;
+    if (!notes) {
+        notes = json_array();
+        json_object_set_new(details, "notes", notes);
+    }
+    json_array_foreach(json_object_get(other, "notes"), i, note)
+    {
+        bool is_new = true;
+        json_array_foreach(notes, j, known)
+        {
+            is_new = is_new && !json_equal(note, known);
+        }
+        if (is_new) {
+            json_array_append(notes, note);
+        }
+    }
+}
+
 json_t *replicates_details(const struct replicates *replicates)
 {
     json_t *details = trainer_details(replicates->trainers[0]);
+    for (int64_t r = 1; details && r < replicates->count; r++) {
+        json_t *other = trainer_details(replicates->trainers[r]);
+        if (json_object_get(other, "notes")) {
+            notes_join(details, other);
+        }
+        json_decref(other);
+    }
     if (details && replicates->count > 1) {
         json_object_set_new(details, "replicates", json_integer(replicates->count));
     }

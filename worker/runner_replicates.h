@@ -14,7 +14,7 @@ struct replicates *replicates_create(const struct training_settings *settings, c
                                      struct device *device, uint64_t seed, struct error *err);
 void replicates_destroy(struct replicates *replicates);
 const struct derived *replicates_derived(const struct replicates *replicates);
-/* As trainer_details, of the first; with "replicates" where there are several. */
+/* As trainer_details, of the first; with the notes of all, and "replicates", where there are several. */
 json_t *replicates_details(const struct replicates *replicates);
 int64_t replicates_resource(const struct replicates *replicates);
 

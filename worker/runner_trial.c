@@ -29,7 +29,7 @@ static void trial_failed(struct runner *runner, const struct error *reason, cons
 
 static int trial_settings(const struct runner *runner, struct training_settings *settings, struct error *err)
 {
-    if (runner_settings(runner, settings, err) != 0) {
+    if (runner_settings(runner, runner_train_settings(runner), settings, err) != 0) {
         return -1;
     }
     const char *objective = json_get_string(runner->sweep, "objective", "last");

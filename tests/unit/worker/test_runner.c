@@ -463,11 +463,16 @@ static void test_what_cannot_be_trained(void **state)
     json_decref(ended);
 }
 
-static void refit(struct child *child, const char *kind, int seeds)
+static void refit_epochs(struct child *child, const char *kind, int seeds, int epochs)
 {
     send_line(child, json_pack("{s:s,s:i,s:i,s:{},s:i,s:i,s:n,s:s,s:{s:s,s:i,s:i}}", "type", "run", "trial",
                                0, "attempt", 1, "parameters", "start", 0, "until", 4, "checkpoint", "save",
-                               child->save, "final", "refit", kind, "seeds", seeds, "epochs", 4));
+                               child->save, "final", "refit", kind, "seeds", seeds, "epochs", epochs));
+}
+
+static void refit(struct child *child, const char *kind, int seeds)
+{
+    refit_epochs(child, kind, seeds, 4);
 }
 
 static void test_the_refit(void **state)
@@ -503,6 +508,22 @@ static void test_the_refit(void **state)
     json_decref(expect_ended(child, "interrupted", false));
     free(text);
     free(again);
+}
+
+/* Fewer epochs than a trial's follow its schedule and leave it; more have a schedule of their own length. */
+static void test_the_refits_schedule(void **state)
+{
+    struct child *child = *state;
+    for (int epochs = EPOCHS - 1; epochs <= EPOCHS + 3; epochs += 4) {
+        refit_epochs(child, "train", 1, epochs);
+        json_t *ended = expect_ended(child, "finished", false);
+        json_t *details = json_object_get(ended, "details"), *derived = json_object_get(details, "derived");
+        assert_int_equal(json_get_integer(derived, "total_steps", 0),
+                         json_get_integer(derived, "steps_per_epoch", -1) *
+                             (epochs > EPOCHS ? epochs : EPOCHS));
+        assert_string_equal(json_get_string(details, "precision", ""), "fp32");
+        json_decref(ended);
+    }
 }
 
 static void test_signals_are_the_agents_business(void **state)
@@ -565,6 +586,7 @@ int main(void)
         LONG_CASE(test_stop_and_interrupt),
         CASE(test_what_cannot_be_trained),
         CASE(test_the_refit),
+        CASE(test_the_refits_schedule),
         CASE(test_signals_are_the_agents_business),
         LONG_CASE(test_a_closed_link_ends_it_in_the_middle),
         cmocka_unit_test(test_data_that_is_not_there),
