@@ -1,8 +1,6 @@
 /* Puts checkpoints together and takes them apart again; what is in them only their trainers know. */
 #include "worker/runner_bundle.h"
 
-#include "worker/training/safetensors.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,51 +123,25 @@ int bundle_write(const char *path, const char *const *parts, int64_t count, stru
 
 /* ---- apart ---- */
 
-static int part_write(const struct safetensors *file, int64_t r, const char *path, struct error *err)
+int bundle_open(struct safetensors *file, const char *path, int64_t count, struct error *err)
 {
-    struct draft draft = {.metadata = json_object()};
-    const char *name;
-    json_t *entry, *text;
-    char prefix[PREFIX_SIZE];
-    prefix_of(r, prefix);
-    size_t length = strlen(prefix);
-    int result = draft.metadata ? draft_room(&draft, json_object_size(file->header), err)
-                                : error_set(err, ERROR_MEMORY, "no memory for a checkpoint");
-    json_object_foreach(file->header, name, entry)
-    {
-        if (result == 0 && strncmp(name, prefix, length) == 0) {
-            result = tensor_take(&draft.tensors[draft.count++], file, name + length, entry, err);
-        }
-    }
-    json_object_foreach(json_object_get(file->header, "__metadata__"), name, text)
-    {
-        if (result == 0 && strncmp(name, prefix, length) == 0) {
-            result = draft_text(&draft, name + length, text, err);
-        }
-    }
-    if (result == 0) {
-        result = safetensors_write(path, draft.tensors, draft.count, draft.metadata, err);
-    }
-    draft_release(&draft);
-    return result;
-}
-
-int bundle_split(const char *path, const char *const *parts, int64_t count, struct error *err)
-{
-    struct safetensors file;
     char number[24];
-    if (safetensors_open(&file, path, err) != 0) {
+    if (safetensors_open(file, path, err) != 0) {
         return -1;
     }
     snprintf(number, sizeof number, "%lld", (long long)count);
-    const char *held = safetensors_metadata(&file, "replicates");
-    int result = held && strcmp(held, number) == 0
-                     ? 0
-                     : error_set(err, ERROR_RESOURCE, "%s: holds %.20s replicates, not %s", path,
-                                 held ? held : "no", number);
-    for (int64_t r = 0; r < count && result == 0; r++) {
-        result = part_write(&file, r, parts[r], err);
+    const char *held = safetensors_metadata(file, "replicates");
+    if (held && strcmp(held, number) == 0) {
+        return 0;
     }
-    safetensors_close(&file);
-    return result;
+    error_set(err, ERROR_RESOURCE, "%s: holds %.20s replicates, not %s", path, held ? held : "no", number);
+    safetensors_close(file);
+    return -1;
+}
+
+int bundle_part(struct safetensors *part, const struct safetensors *file, int64_t r, struct error *err)
+{
+    char prefix[PREFIX_SIZE];
+    prefix_of(r, prefix);
+    return safetensors_part(part, file, prefix, err);
 }

@@ -171,7 +171,7 @@ bool replicates_best(const struct replicates *replicates, double *objective)
 
 /* ---- checkpoints ---- */
 
-/* Where replicate r's own checkpoint stands while the bundle is made or taken apart. */
+/* Where replicate r's own checkpoint stands while the bundle is made. */
 static char *part_path(const char *path, int64_t r)
 {
     size_t size = strlen(path) + PATH_ROOM;
@@ -234,14 +234,21 @@ int replicates_load(struct replicates *replicates, const char *path, struct erro
     if (replicates->count == 1) {
         return trainer_load(replicates->trainers[0], path, err);
     }
-    struct parts parts = {0};
-    int result = parts_init(&parts, path, replicates->count, err);
-    if (result == 0) {
-        result = bundle_split(path, (const char *const *)parts.paths, replicates->count, err);
+    struct safetensors file, part;
+    if (bundle_open(&file, path, replicates->count, err) != 0) {
+        return -1;
     }
+    int result = 0;
     for (int64_t r = 0; r < replicates->count && result == 0; r++) {
-        result = trainer_load(replicates->trainers[r], parts.paths[r], err);
+        result = bundle_part(&part, &file, r, err);
+        if (result == 0) {
+            result = trainer_take(replicates->trainers[r], &part, err);
+            safetensors_close(&part);
+        }
+        if (result != 0) {
+            error_prefix(err, "%s: replicate %lld", path, (long long)r);
+        }
     }
-    parts_release(&parts);
+    safetensors_close(&file);
     return result;
 }

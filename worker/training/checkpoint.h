@@ -17,6 +17,7 @@
 #include "worker/training/data.h"
 #include "worker/training/loss.h"
 #include "worker/training/memory.h"
+#include "worker/training/safetensors.h"
 
 /* How far a trial has come. */
 struct progress {
@@ -45,7 +46,7 @@ int checkpoint_write(const char *path, const struct checkpoint_subject *subject,
  * neither is touched. *numerics: the class it was made in, to be freed, if that is another one; else NULL.
  * ERROR_RESOURCE for a file that is damaged, of an earlier format, or of another model, loss, optimizer, task
  * or seed. */
-int checkpoint_read(const char *path, const struct checkpoint_subject *subject, struct progress *progress,
-                    char **numerics, struct error *err);
+int checkpoint_read(const struct safetensors *file, const struct checkpoint_subject *subject,
+                    struct progress *progress, char **numerics, struct error *err);
 
 #endif

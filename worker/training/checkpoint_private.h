@@ -3,7 +3,6 @@
 #define RUNG_WORKER_TRAINING_CHECKPOINT_PRIVATE_H
 
 #include "worker/training/checkpoint.h"
-#include "worker/training/safetensors.h"
 
 #define CHECKPOINT_FORMAT "rung-2"
 #define CHECKPOINT_BLOCKS (2 + MOMENTS)

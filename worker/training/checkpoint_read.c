@@ -176,29 +176,19 @@ static int read_numerics(const struct safetensors *file, const struct checkpoint
     return *numerics ? 0 : error_set(err, ERROR_MEMORY, "no memory to read it");
 }
 
-int checkpoint_read(const char *path, const struct checkpoint_subject *subject, struct progress *progress,
-                    char **numerics, struct error *err)
+int checkpoint_read(const struct safetensors *file, const struct checkpoint_subject *subject,
+                    struct progress *progress, char **numerics, struct error *err)
 {
-    struct safetensors file;
     struct progress found = *progress;
-    int result;
 
     *numerics = NULL;
-    if (safetensors_open(&file, path, err) != 0)
-        return -1;
-    result = check_identity(&file, subject, err);
-    if (result == 0)
-        result = read_progress(&file, subject, &found, err);
-    if (result == 0)
-        result = read_numerics(&file, subject, numerics, err);
-    if (result == 0)
-        result = load_blocks(&file, subject, found.best_epoch > 0, err);
-    safetensors_close(&file);
-    if (result != 0) {
-        free(*numerics);
-        *numerics = NULL;
-        return error_prefix(err, "%s", path);
+    if (check_identity(file, subject, err) == 0 && read_progress(file, subject, &found, err) == 0 &&
+        read_numerics(file, subject, numerics, err) == 0 &&
+        load_blocks(file, subject, found.best_epoch > 0, err) == 0) {
+        *progress = found;
+        return 0;
     }
-    *progress = found;
-    return 0;
+    free(*numerics);
+    *numerics = NULL;
+    return -1;
 }

@@ -253,6 +253,39 @@ void safetensors_close(struct safetensors *file)
     *file = (struct safetensors){0};
 }
 
+/* to = what is behind the prefix in from. -1 without memory. */
+static int take_part(json_t *to, const json_t *from, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    const char *name;
+    json_t *value;
+    int failed = to ? 0 : -1;
+
+    json_object_foreach((json_t *)from, name, value)
+    {
+        if (strncmp(name, prefix, length) == 0)
+            failed |= json_object_set(to, name + length, value);
+    }
+    return failed;
+}
+
+int safetensors_part(struct safetensors *part, const struct safetensors *whole, const char *prefix,
+                     struct error *err)
+{
+    json_t *metadata = json_object();
+
+    *part = (struct safetensors){.header = json_object(), .data = whole->data, .data_size = whole->data_size};
+    if (take_part(part->header, whole->header, prefix) == 0 &&
+        take_part(metadata, json_object_get(whole->header, METADATA), prefix) == 0 &&
+        json_object_set(part->header, METADATA, metadata) == 0) {
+        json_decref(metadata);
+        return 0;
+    }
+    json_decref(metadata);
+    safetensors_close(part);
+    return error_set(err, ERROR_MEMORY, "no memory to read a part of it");
+}
+
 const char *safetensors_metadata(const struct safetensors *file, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));

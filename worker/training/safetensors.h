@@ -34,6 +34,10 @@ struct safetensors {
  * the end, and the checksum where there is one. ERROR_RESOURCE says what is wrong with which file. */
 int safetensors_open(struct safetensors *file, const char *path, struct error *err);
 void safetensors_close(struct safetensors *file);
+/* What is behind `prefix` in the names of `whole`'s tensors and metadata, as a file of its own that borrows
+ * its data: to be closed first. ERROR_MEMORY. */
+int safetensors_part(struct safetensors *part, const struct safetensors *whole, const char *prefix,
+                     struct error *err);
 /* The metadata of that key (borrowed), or NULL. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
 /* The name of a tensor that is none of those and does not begin with `ignored` (may be NULL); NULL: none.

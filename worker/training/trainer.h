@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct trainer;
+struct safetensors;
 /* dataset and device are borrowed. seed: the trial's. ERROR_MEMORY when it does not fit, ERROR_USAGE for a
  * loss that does not suit the target. */
 struct trainer *trainer_create(const struct training_settings *settings, const struct dataset *dataset,
@@ -26,7 +27,8 @@ const struct derived *trainer_derived(const struct trainer *trainer);
 /* What the trial's record says besides its metrics: {"derived": {...}, "precision": "bf16", "memory": {...}},
  * memory as in trainer_plan with what was really done; with fp16 also loss_scale and skipped_steps; "notes"
  * (an array of sentences) where there is something to say: a precision that is only emulated, a batch that
- * does not fit, a warm-up that is not used, a checkpoint from another device, ... New reference; NULL without memory. */
+ * does not fit, a warm-up that is not used, a checkpoint from another device, ... New reference; NULL without
+ * memory. */
 json_t *trainer_details(const struct trainer *trainer);
 #define PLAN_EVALUATION_ROWS 4096 /* that a plan without a device takes to be evaluated at once */
 /* What a trial of these settings would take on a device with `available` bytes (0: unbounded), by the layout
@@ -56,8 +58,10 @@ void trainer_keep_best(struct trainer *trainer, double objective);
 bool trainer_best(const struct trainer *trainer, double *objective, int64_t *resource);
 void trainer_restore_best(struct trainer *trainer);
 
-/* checkpoint.h: written atomically, exact resume; load replaces all state or, on failure, none. */
+/* checkpoint.h: written atomically, exact resume; load replaces all state or, on failure, none. take: the
+ * same from a file that is open. */
 int trainer_save(struct trainer *trainer, const char *path, struct error *err);
 int trainer_load(struct trainer *trainer, const char *path, struct error *err);
+int trainer_take(struct trainer *trainer, const struct safetensors *file, struct error *err);
 
 #endif

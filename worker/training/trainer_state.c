@@ -68,12 +68,12 @@ int trainer_save(struct trainer *trainer, const char *path, struct error *err)
     return checkpoint_write(path, &subject, &trainer->progress, err);
 }
 
-int trainer_load(struct trainer *trainer, const char *path, struct error *err)
+int trainer_take(struct trainer *trainer, const struct safetensors *file, struct error *err)
 {
     struct checkpoint_subject subject = trainer_subject(trainer);
     char *numerics;
 
-    if (checkpoint_read(path, &subject, &trainer->progress, &numerics, err) != 0)
+    if (checkpoint_read(file, &subject, &trainer->progress, &numerics, err) != 0)
         return -1;
     free(trainer->loaded_from);
     trainer->loaded_from = numerics;
@@ -81,4 +81,16 @@ int trainer_load(struct trainer *trainer, const char *path, struct error *err)
     trainer->remembered = NULL;
     trainer_store(trainer);
     return trainer->device->operations->synchronize(trainer->device, err);
+}
+
+int trainer_load(struct trainer *trainer, const char *path, struct error *err)
+{
+    struct safetensors file;
+    int result;
+
+    if (safetensors_open(&file, path, err) != 0)
+        return -1;
+    result = trainer_take(trainer, &file, err);
+    safetensors_close(&file);
+    return result == 0 ? 0 : error_prefix(err, "%s", path);
 }

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -350,7 +351,7 @@ static double accuracy_of_seed(struct child *child, uint64_t seed, int epochs)
 static void test_replicates(void **state)
 {
     struct child *child = *state;
-    char *metrics[EPOCHS + 1] = {0}, *again[EPOCHS + 1] = {0}, kept[120];
+    char *metrics[EPOCHS + 1] = {0}, *again[EPOCHS + 1] = {0}, kept[120], beside[140];
     double first = accuracy_of_seed(child, 5, 2), mean = -1, sd = -1;
 
     start_again(child, 2);
@@ -374,6 +375,8 @@ static void test_replicates(void **state)
     json_decref(paused);
     snprintf(kept, sizeof kept, "%s/kept", child->folder);
     assert_int_equal(link(child->save, kept), 0);
+    snprintf(beside, sizeof beside, "%s.replicate-0", kept);
+    assert_int_equal(mkdir(beside, 0700), 0); /* to read it, no other file is needed */
     start_again(child, 2);
     again[1] = strdup(metrics[1]);
     again[2] = strdup(metrics[2]);
