@@ -164,6 +164,36 @@ static bool is_numbers(const struct reading *reading)
            reading->other * 4 <= reading->plain + reading->decorated;
 }
 
+/* Bytes of "555 123 456": groups of three digits with plain blanks between; 0: another text. */
+static size_t grouped_size(const char *text)
+{
+    size_t size = strlen(text);
+    for (size_t i = 0; i < size; i++)
+        if (i % 4 == 3 ? text[i] != ' ' : text[i] < '0' || text[i] > '9')
+            return 0;
+    return size % 4 == 3 ? size : 0;
+}
+
+/* Telephone numbers and the like: blanks between the digits and a plus before, or all of one length that
+ * begins with a whole group. Numbers are of many lengths, or those with a group of one or two digits at their
+ * head. */
+static bool are_codes(const struct column *column, const struct reading *reading, const unsigned *of_entry)
+{
+    size_t size = 0;
+    bool alike = reading->plain == 0 && reading->found == DECORATION_THOUSANDS;
+    for (int32_t i = 0; i < column->dictionary.count; i++) {
+        const char *text = dictionary_text(&column->dictionary, i);
+        if (!(of_entry[i] & DECORATION_THOUSANDS))
+            continue;
+        if (*text == '+' && strchr(text, ' '))
+            return true;
+        size_t grouped = grouped_size(text);
+        alike = alike && grouped && (size == 0 || grouped == size);
+        size = grouped;
+    }
+    return alike;
+}
+
 static bool try_reading(struct table *table, struct column *column, bool comma, unsigned *of_entry,
                         double *value)
 {
@@ -178,6 +208,10 @@ static bool try_reading(struct table *table, struct column *column, bool comma, 
         count_cell(&reading, column, row, of_entry, comma);
     if (!is_numbers(&reading))
         return false;
+    if (are_codes(column, &reading, of_entry)) {
+        column->written = DECORATION_CODES;
+        return true;
+    }
     for (int64_t row = 0; row < table->rows; row++) {
         int32_t entry = column->text[row];
         if (column_kind(column, row) != CELL_TEXT || entry == CELL_IS_NUMBER || !of_entry[entry])
@@ -211,22 +245,38 @@ int table_read_decorations(struct table *table, struct error *err)
     return 0;
 }
 
+void column_read_codes(const struct table *table, struct column *column)
+{
+    for (int64_t row = table->first; row < table->rows; row++) {
+        if (column_kind(column, row) != CELL_TEXT || column->text[row] == CELL_IS_NUMBER)
+            continue;
+        const char *text = dictionary_text(&column->dictionary, column->text[row]);
+        if (!decoration_read(text, strlen(text), false, &column->number[row]))
+            continue;
+        column->text[row] = CELL_IS_NUMBER;
+    }
+    column->written = DECORATION_THOUSANDS;
+}
+
 void table_note_decorations(const struct table *table, json_t *notes)
 {
     static const struct {
         unsigned decorations;
-        const char *how;
+        const char *done, *how;
     } kinds[] = {
-        {DECORATION_THOUSANDS, "of numbers with separators between thousands"},
-        {DECORATION_DECIMAL_COMMA, "of numbers with decimal commas"},
-        {DECORATION_PERCENT, "of numbers in percent (12% is 12)"},
-        {CURRENCIES, "of amounts with the sign of a currency"},
+        {DECORATION_THOUSANDS, "read", "of numbers with separators between thousands"},
+        {DECORATION_DECIMAL_COMMA, "read", "of numbers with decimal commas"},
+        {DECORATION_PERCENT, "read", "of numbers in percent (12% is 12)"},
+        {CURRENCIES, "read", "of amounts with the sign of a currency"},
+        {DECORATION_CODES, "took for texts",
+         "of digits in groups of three, all alike as telephone numbers are (without blanks they are "
+         "numbers)"},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         struct mentions mentions = {0};
         for (int64_t c = 0; c < table->column_count; c++)
             if (table->columns[c].written & kinds[k].decorations)
                 mentions_add(&mentions, "%.30s", table->columns[c].name);
-        mentions_note(&mentions, table->label, "read", kinds[k].how, "", notes);
+        mentions_note(&mentions, table->label, kinds[k].done, kinds[k].how, "", notes);
     }
 }

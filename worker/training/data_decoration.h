@@ -18,6 +18,7 @@ enum decoration {
     DECORATION_POUND = 16,
     DECORATION_EURO = 32,
     DECORATION_YEN = 64,
+    DECORATION_CODES = 128, /* of a column: digits in groups of three that are no numbers, but codes */
 };
 
 /* Which decorations a trimmed text has, and its value; 0: it is no such number. comma: commas are decimal. */
@@ -26,6 +27,8 @@ unsigned decoration_read(const char *text, size_t size, bool comma, double *valu
 /* Makes numbers of every column whose texts, but one in five cells, are numbers decorated alike; the rows
  * from 1 on decide, row 0 may be a header. ERROR_MEMORY. */
 int table_read_decorations(struct table *table, struct error *err);
+/* Makes numbers of a column's DECORATION_CODES after all: another file has shown that they are. */
+void column_read_codes(const struct table *table, struct column *column);
 /* Says so, once columns have their names. */
 void table_note_decorations(const struct table *table, json_t *notes);
 

@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 #include "worker/training/data_build.h"
+#include "worker/training/data_columns.h"
+#include "worker/training/data_decoration.h"
 #include "worker/training/data_labels.h"
 #include "worker/training/data_messages.h"
 
@@ -111,6 +113,18 @@ static int attach_labels(const struct table *table, struct table *test, const st
     return labels_attach(test, join->labels, "data.test_labels", join->header, notes, err);
 }
 
+/* Numbers in the training rows are numbers here, although these rows alone might be codes. */
+static void read_codes(const struct table *table, struct table *test, const int64_t *from)
+{
+    for (int64_t c = 0; c < table->column_count; c++) {
+        if (from[c] < 0 || test->columns[from[c]].written != DECORATION_CODES)
+            continue;
+        struct column_summary summary = column_summarise(table, &table->columns[c], table->first);
+        if (column_use(&summary) == COLUMN_NUMBERS)
+            column_read_codes(test, &test->columns[from[c]]);
+    }
+}
+
 int table_join_test(struct table *table, struct table *test, const struct join *join, json_t *notes,
                     struct error *err)
 {
@@ -124,6 +138,8 @@ int table_join_test(struct table *table, struct table *test, const struct join *
         return error_set(err, ERROR_MEMORY, "%s: no memory for its columns", test->label);
     int failed = sparse || (table->first && test->first) ? match_names(table, test, join, from, notes, err)
                                                          : match_positions(table, test, join, from, err);
+    if (!failed)
+        read_codes(table, test, from);
     if (!failed)
         failed = table_append(table, test, from, sparse ? 0 : NAN, err);
     free(from);

@@ -130,6 +130,24 @@ static void faults_are_placed_in_their_file(void **state)
     forget("a.csv", "b.csv");
 }
 
+/* What the training rows show to be numbers is none that the test rows alone would take for codes. */
+static void thousands_in_both_files(void **state)
+{
+    (void)state;
+    static const char *const tables[] = {"a,y\n1 000,no\n20 000,yes\n300 000,no\n5,yes\n7,no\n8,yes\n",
+                                         "a,y\n1,no\n2,yes\n3,no\n5,yes\n7,no\n8,yes\n"};
+    for (int i = 0; i < 2; i++) {
+        write_file("a.csv", tables[i]);
+        write_file("b.csv", "a,y\n100 000,no\n200 000,yes\n");
+        struct dataset dataset = load_files("{'path': 'a.csv', 'test_path': 'b.csv', 'target': 'y'}");
+        assert_int_equal(dataset.features, 1);
+        assert_int_equal(llround(value_at(&dataset, SPLIT_TEST, 0, "a")), 100000);
+        assert_int_equal(llround(value_at(&dataset, SPLIT_TEST, 1, "a")), 200000);
+        dataset_release(&dataset);
+    }
+    forget("a.csv", "b.csv");
+}
+
 /* An index that each file counts anew is one, and so dropped. */
 static void an_unnamed_index_in_both_files(void **state)
 {
@@ -224,6 +242,7 @@ int main(void)
         cmocka_unit_test(classes_that_training_lacks),
         cmocka_unit_test(categories_that_training_lacks),
         cmocka_unit_test(faults_are_placed_in_their_file),
+        cmocka_unit_test(thousands_in_both_files),
         cmocka_unit_test(an_unnamed_index_in_both_files),
         cmocka_unit_test(the_refit_trains_on_all_of_the_first_file),
         cmocka_unit_test(one_hot_targets_and_labels),

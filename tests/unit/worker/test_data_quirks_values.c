@@ -3,6 +3,37 @@
 
 #include <math.h>
 
+/* Digits in groups are numbers only where nothing says that they name something. */
+static void quirk_8_telephone_numbers_are_texts(void **state)
+{
+    (void)state;
+    static const char *const codes[][2] = {
+        {"555 123 456", "555 123 999"}, {"+49 171 234", "+1 555 123"}, {"555 123", "555 124"}};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "n,c,y\n0,%s,a\n1,%s,b\n2,%s,a\n3,%s,b\n4,%s,a\n5,%s,b\n", codes[i][0],
+                 codes[i][1], codes[i][0], codes[i][1], codes[i][1], codes[i][0]);
+        struct dataset dataset = load_text(text, "\"y\"", RAW);
+        assert_true(is_in(&dataset, 0, "c", codes[i][0]) && is_in(&dataset, 1, "c", codes[i][1]));
+        assert_true(has_note(&dataset, "took for texts 1 column of digits in groups of three"));
+        dataset_release(&dataset);
+    }
+    /* Lengths that differ, a short first group, plain numbers among them, decimals, no-break blanks. */
+    check_column("n,c,y\n0,555 123,a\n1,1 234 567,b\n2,100 200 300,a\n", "between thousands: c",
+                 NUMBERS(555123, 1234567, 100200300));
+    check_column("n,c,y\n0,1 234,a\n1,9 999,b\n2,5 000,a\n", "between thousands: c",
+                 NUMBERS(1234, 9999, 5000));
+    check_column("n,c,y\n0,555 123,a\n1,999 000,b\n2,7,a\n", "between thousands: c",
+                 NUMBERS(555123, 999000, 7));
+    check_column("n,c,y\n0,555 123.5,a\n1,999 000.5,b\n2,100 000.5,a\n", "between thousands: c",
+                 NUMBERS(555123.5, 999000.5, 100000.5));
+    check_column("n,c,y\n0,555\xc2\xa0"
+                 "123,a\n1,999\xc2\xa0"
+                 "000,b\n2,100\xc2\xa0"
+                 "000,a\n",
+                 "between thousands: c", NUMBERS(555123, 999000, 100000));
+}
+
 static void quirk_8_thousands_currency_percent(void **state)
 {
     (void)state;
@@ -230,6 +261,7 @@ static void quirk_25_integers_beyond_doubles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quirk_8_telephone_numbers_are_texts),
         cmocka_unit_test(quirk_8_thousands_currency_percent),
         cmocka_unit_test(quirk_12_missing),
         cmocka_unit_test(quirk_13_numbers_that_mean_missing),
