@@ -72,12 +72,14 @@ void cuda_deliver(struct cuda_device *cuda, void *host, const void *memory, size
 
 /* What product_linear.cu needs where a product's own epilogue cannot do it (bias.cu).
  *
- * bias_activation: y (rows, columns) = f(y + bias), in place; bias (columns) real; `before`, when not NULL,
- * keeps f's argument. y is real when `wide`, else stored, as `before` is. column_sums: sums (columns) real =
- * (or +=) the column sums of x (rows, columns) stored. */
+ * bias_activation: y (rows, columns) = f(product + bias); product (rows, columns) real, a lane's
+ * product_stride bytes behind the one before, may be y; bias (columns) real; `before`, when not NULL, keeps
+ * f's argument. y is real when `wide`, else stored, as `before` is. So a result of 16 bits is rounded once,
+ * and not before the bias as well. column_sums: sums (columns) real = (or +=) the column sums of x (rows,
+ * columns) stored. */
 extern "C" void cuda_bias_activation(struct cuda_device *cuda, struct lanes lanes, void *y, void *before,
-                                     const real *bias, int64_t rows, int64_t columns,
-                                     enum device_activation f, bool wide);
+                                     const real *product, size_t product_stride, const real *bias,
+                                     int64_t rows, int64_t columns, enum device_activation f, bool wide);
 extern "C" void cuda_column_sums(struct cuda_device *cuda, struct lanes lanes, real *sums, const void *x,
                                  int64_t rows, int64_t columns, bool accumulate);
 

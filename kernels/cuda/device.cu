@@ -49,10 +49,6 @@ static const struct device_operations operations = {
     .finite = cuda_finite,
 };
 
-/* Rows of a batch that is only evaluated: enough blocks for every multiprocessor of the largest device, and
- * few enough that their activations take little beside a training step's. */
-enum { EVALUATION_ROWS = 8192 };
-
 /* The oldest capability with bf16 and tf32, and with kernels in the plugin. */
 enum { MAJOR_LEAST = 8 };
 
@@ -75,7 +71,7 @@ static int describe(struct cuda_device *cuda, struct error *err)
 #endif
     cuda->multiprocessors = properties.multiProcessorCount;
     cuda->device.operations = &operations;
-    cuda->device.evaluation_rows = EVALUATION_ROWS;
+    cuda->device.evaluation_rows = DEVICE_EVALUATION_ROWS_GPU;
     for (int precision = DEVICE_FP32; precision <= DEVICE_FP16; precision++)
         cuda->device.precisions[precision] = true;
     return 0;

@@ -4,7 +4,32 @@
 #include "kernels/cuda/each.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/operations.h"
-#include "kernels/cuda/philox.cuh"
+
+/* Philox 4x32-10: the words of base/random.h, bit for bit. Constants and rounds of Salmon et al., SC'11,
+ * section 3.3 and its table 2. */
+#define PHILOX_ROUNDS 10
+
+struct philox {
+    uint32_t word[4];
+};
+
+__device__ static inline philox philox4x32(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3)
+{
+    const uint32_t m0 = 0xd2511f53u, m1 = 0xcd9e8d57u;
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+
+    for (int round = 0; round < PHILOX_ROUNDS; round++) {
+        uint32_t left = __umulhi(m0, c0), right = __umulhi(m1, c2);
+        uint32_t odd1 = m1 * c2, odd3 = m0 * c0;
+        c0 = right ^ c1 ^ k0;
+        c2 = left ^ c3 ^ k1;
+        c1 = odd1;
+        c3 = odd3;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+    return {{c0, c1, c2, c3}};
+}
 
 /* 16 neighbouring counters decide on 128 elements; each has 4 words of 2 halves for elements 16 apart. A
  * thread takes one counter, so 16 threads share each 64 bytes that they read. */
@@ -27,7 +52,7 @@ __global__ void dropout_kernel(T *y, unsigned char *mask, int64_t first, int64_t
         GROUP_COUNTERS * (first / GROUP_ELEMENTS) + (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 
     for (; counter < counters; counter += threads) {
-        const cuda_philox draw = cuda_philox4x32(own->key, (uint32_t)counter, 0, (uint32_t)own->step, stream);
+        const philox draw = philox4x32(own->key, (uint32_t)counter, 0, (uint32_t)own->step, stream);
         const int64_t at = counter / GROUP_COUNTERS * GROUP_ELEMENTS + counter % GROUP_COUNTERS - first;
         for (int k = 0; k < COUNTER_ELEMENTS; k++) {
             const int64_t i = at + k * GROUP_COUNTERS;

@@ -23,6 +23,10 @@ bool cuda_is_lost(cudaError_t code)
     case cudaErrorMpsClientTerminated:
     case cudaErrorExternalDevice:
     case cudaErrorUnknown:
+#if CUDART_VERSION >= 13000
+    case cudaErrorContained:
+    case cudaErrorTensorMemoryLeak:
+#endif
         return true;
     default:
         return false;

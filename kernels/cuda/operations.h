@@ -82,13 +82,6 @@ void cuda_update(struct device *device, struct lanes lanes, enum device_optimize
                  const struct device_parameters *parameters, const struct lane_state *state);
 void cuda_store(struct device *device, struct lanes lanes, void *stored, const real *x, int64_t count);
 void cuda_finite(struct device *device, struct lanes lanes, bool *finite, const real *x, int64_t count);
-
-/* cuda_bias_activation (cuda.cuh) of a product that lies elsewhere: (rows, columns) real, a lane's
- * product_stride bytes behind the one before. So a result of 16 bits is rounded once, as device.h says, and
- * not before the bias as well. */
-void cuda_bias_activation_of(struct cuda_device *cuda, struct lanes lanes, void *y, void *before,
-                             const real *product, size_t product_stride, const real *bias, int64_t rows,
-                             int64_t columns, enum device_activation f, bool wide);
 }
 
 #endif

@@ -40,7 +40,8 @@ static void forward_real(struct cuda_device *cuda, struct lanes lanes, struct cu
         operands.bias = NULL;
     }
     cuda_product_run(cuda, lanes, &product, &operands);
-    cuda_bias_activation(cuda, lanes, operands.d, before, bias, product.n, product.m, f, wide);
+    cuda_bias_activation(cuda, lanes, operands.d, before, (const real *)operands.d, lanes.stride, bias,
+                         product.n, product.m, f, wide);
 }
 
 /* y of 16 bits. cuBLASLt wants a bias of its result's type, and ours is real; and what is rounded to 16 bits
@@ -73,10 +74,9 @@ static void forward_narrow(struct cuda_device *cuda, struct lanes lanes, struct 
                                          NULL};
             product.n = rows - row < piece ? rows - row : piece;
             cuda_product_run(cuda, some, &product, &part);
-            cuda_bias_activation_of(cuda, some, (char *)operands.d + offset + at,
-                                    before ? (char *)before + offset + at : NULL, (real *)cuda->workspace,
-                                    stride, cuda_lane(bias, lanes.stride, lane), product.n, outputs, f,
-                                    false);
+            cuda_bias_activation(cuda, some, (char *)operands.d + offset + at,
+                                 before ? (char *)before + offset + at : NULL, (real *)cuda->workspace,
+                                 stride, cuda_lane(bias, lanes.stride, lane), product.n, outputs, f, false);
         }
     }
 }

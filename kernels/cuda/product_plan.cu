@@ -45,8 +45,10 @@ static cublasStatus_t lay_out(struct cuda_plan *plan)
 static cublasStatus_t prefer(cublasLtMatmulPreference_t preference, const struct cuda_plan_key *key)
 {
     uint64_t workspace = CUDA_PRODUCT_WORKSPACE_BYTES;
-    /* Split sums are added in float32 whatever the result's type, and in one order. */
-    uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    /* Split sums are added in one order by every scheme, but in float32 by each only if the result is real.
+     */
+    uint32_t reductions =
+        key->product.real_result ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     uint32_t a = (uint32_t)key->align_a, b = (uint32_t)key->align_b, d = (uint32_t)key->align_d;
     const struct {
         cublasLtMatmulPreferenceAttributes_t attribute;

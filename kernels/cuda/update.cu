@@ -1,7 +1,6 @@
 /* Optimizer steps that know no tensors: one pass over a lane's flat block of parameters. */
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/update.cuh"
-#include "kernels/cuda/update_trust.cuh"
 
 /* Rules: move(numbers, decay (0 beyond the decayed part), gradient, weight and moments in place). */
 struct rule_plain {

@@ -58,13 +58,14 @@ __device__ static inline double cuda_power(double x, int64_t n)
     return y;
 }
 
-/* Thread 0 reads them for its block, all of which must come. */
+/* Two threads, of two warps, read them for their block, all of which must come. */
 __device__ static inline cuda_update_numbers cuda_update_read(const struct lane_state *state)
 {
     __shared__ cuda_update_numbers numbers;
 
+    if (threadIdx.x == 32) /* the other half of what takes long */
+        numbers.root2 = (float)(1 / sqrt(1 - cuda_power(state->beta2, state->updates + 1)));
     if (threadIdx.x == 0) {
-        const int64_t t = state->updates + 1;
         numbers.factor = (float)state->gradient_factor;
         numbers.rate = (float)state->learning_rate;
         numbers.decay = (float)state->weight_decay;
@@ -73,8 +74,7 @@ __device__ static inline cuda_update_numbers cuda_update_read(const struct lane_
         numbers.beta2 = (float)state->beta2;
         numbers.share1 = (float)(1 - state->beta1);
         numbers.share2 = (float)(1 - state->beta2);
-        numbers.unbias1 = (float)(1 / (1 - cuda_power(state->beta1, t)));
-        numbers.root2 = (float)(1 / sqrt(1 - cuda_power(state->beta2, t)));
+        numbers.unbias1 = (float)(1 / (1 - cuda_power(state->beta1, state->updates + 1)));
         numbers.epsilon = (float)state->epsilon;
         numbers.nesterov = state->nesterov != 0;
     }
@@ -107,5 +107,10 @@ __device__ static inline float cuda_sgd_move(const cuda_update_numbers &a, float
     *velocity = cuda_flush(a.momentum * *velocity + g);
     return a.nesterov ? g + a.momentum * *velocity : *velocity;
 }
+
+/* One step of lamb or lars, which give each tensor a rate of its own (update_trust.cu). */
+void cuda_update_trusted(struct cuda_device *cuda, struct lanes lanes, enum device_optimizer optimizer,
+                         cuda_update_tensors all, const struct device_parameters *parameters,
+                         const struct lane_state *state);
 
 #endif

@@ -3,7 +3,7 @@
  * their order and moves the weights. What lies behind the decayed part is one more tensor, whose ratio is 1.
  */
 #include "kernels/cuda/reduce.cuh"
-#include "kernels/cuda/update_trust.cuh"
+#include "kernels/cuda/update.cuh"
 
 #define THREADS CUDA_REDUCE_THREADS
 #define PART_ELEMENTS 4096
