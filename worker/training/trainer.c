@@ -169,7 +169,9 @@ static void begin_epoch(struct trainer *trainer)
     operations->upload(trainer->device, trainer->memory.state, state, sizeof(*state));
 }
 
-static int train(struct trainer *trainer, struct error *err)
+/* finite: whether all weights are; known, like the trainer's progress, after the next synchronize. Everything
+ * is asked for before anything is waited for, so that the device is waited for once. */
+static int train(struct trainer *trainer, bool *finite, struct error *err)
 {
     const struct device_operations *operations = trainer->device->operations;
     int64_t rows = trainer->dataset->rows[SPLIT_TRAIN], batch = trainer->plan.derived.batch_size;
@@ -178,6 +180,8 @@ static int train(struct trainer *trainer, struct error *err)
     if (trainer_run_steps(trainer, STEP_FULL, batch, rows / batch, err) != 0 ||
         trainer_run_steps(trainer, STEP_SHORT, rows % batch, rows % batch > 0, err) != 0)
         return -1;
+    operations->finite(trainer->device, trainer->lanes, finite, trainer->memory.blocks.parameters,
+                       trainer->plan.model.parameters);
     if (trainer->progress.epochs + 1 < trainer->settings.epochs)
         order_rows(trainer, trainer->progress.epochs + 1);
     operations->download(trainer->device, &trainer->progress.state, trainer->memory.state,
@@ -247,11 +251,7 @@ static int run_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, 
     const struct device_operations *operations = trainer->device->operations;
     bool finite;
 
-    if (train(trainer, err) != 0)
-        return -1;
-    operations->finite(trainer->device, trainer->lanes, &finite, trainer->memory.blocks.parameters,
-                       trainer->plan.model.parameters);
-    if (operations->synchronize(trainer->device, err) != 0)
+    if (train(trainer, &finite, err) != 0 || operations->synchronize(trainer->device, err) != 0)
         return -1;
     double loss = trainer->progress.state.loss / (double)trainer->dataset->rows[SPLIT_TRAIN];
     *diverged = has_diverged(&trainer->progress.state, finite);
