@@ -32,13 +32,15 @@ static json_t *point_plan(const struct spec *spec, const struct dataset *dataset
     if (training_settings_read(&settings, spec->train, point, NULL) != 0) {
         return NULL;
     }
+    settings.objective_best = spec->metric && spec->objective == OBJECTIVE_BEST;
     if (settings.precision == PRECISION_AUTO) {
         settings.precision = auto_precision(device);
     }
     /* Every seed of a point has its own memory. The CPU's is bounded by nothing that is known beforehand. */
     int64_t replicates = settings.replicates > 1 ? settings.replicates : 1;
+    int64_t evaluation_rows = has_gpu(device) ? DEVICE_EVALUATION_ROWS_GPU : DEVICE_EVALUATION_ROWS_CPU;
     size_t available = has_gpu(device) ? (size_t)(device->memory_bytes / replicates) : 0;
-    json_t *plan = trainer_plan(&settings, dataset, available, NULL);
+    json_t *plan = trainer_plan(&settings, dataset, evaluation_rows, available, NULL);
     if (plan) {
         json_object_set_new(plan, "precision", json_string(names[settings.precision]));
         json_object_set_new(plan, "replicates", json_integer((json_int_t)replicates));

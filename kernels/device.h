@@ -257,6 +257,12 @@ struct device_operations {
     void (*finite)(struct device *device, struct lanes lanes, bool *finite, const real *x, int64_t count);
 };
 
+/* evaluation_rows of a kind of device, so that what a trial will take can be told without one. On a CPU
+ * activations of a wide layer still fit the second cache; on a GPU they give every multiprocessor of the
+ * largest enough to do, and take little beside a training step's. */
+#define DEVICE_EVALUATION_ROWS_CPU 256
+#define DEVICE_EVALUATION_ROWS_GPU 8192
+
 /* What a backend's own struct begins with. */
 struct device {
     const struct device_operations *operations;

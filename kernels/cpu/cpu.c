@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVALUATION_ROWS 256 /* activations of a wide layer still fit the second cache */
-
 void cpu_destroy(struct device *device)
 {
     struct cpu *cpu = cpu_of(device);
@@ -112,7 +110,7 @@ struct device *cpu_create(const char *number, struct error *err)
     cpu->device.operations = &cpu_operations;
     cpu->device.precisions[DEVICE_FP32] = true;
     cpu->device.precisions[DEVICE_BF16] = products_have_bf16();
-    cpu->device.evaluation_rows = EVALUATION_ROWS;
+    cpu->device.evaluation_rows = DEVICE_EVALUATION_ROWS_CPU;
     name_device(cpu);
     return &cpu->device;
 }

@@ -30,13 +30,13 @@ const struct derived *trainer_derived(const struct trainer *trainer);
  * does not fit, a warm-up that is not used, a checkpoint from another device, ... New reference; NULL without
  * memory. */
 json_t *trainer_details(const struct trainer *trainer);
-#define PLAN_EVALUATION_ROWS 4096 /* that a plan without a device takes to be evaluated at once */
-/* What a trial of these settings would take on a device with `available` bytes (0: unbounded), by the layout
- * code the trainer itself uses: {"parameters", "fixed_bytes", "data_bytes", "bytes_per_row", "micro_batch",
- * "accumulation", "evaluation_rows", "bytes" (with the data), "available", "fits"}. `precision` must not be
- * auto in settings. New reference; NULL: err. */
+/* What a trial of these settings would take on a device that evaluates so many rows at once
+ * (kernels/device.h) and has `available` bytes (0: unbounded), by the layout code the trainer itself uses:
+ * {"parameters", "fixed_bytes", "data_bytes", "bytes_per_row", "micro_batch", "accumulation",
+ * "evaluation_rows", "bytes" (with the data), "available", "fits"}. `precision` must not be auto in settings.
+ * New reference; NULL: err. */
 json_t *trainer_plan(const struct training_settings *settings, const struct dataset *dataset,
-                     size_t available, struct error *err);
+                     int64_t evaluation_rows, size_t available, struct error *err);
 int64_t trainer_resource(const struct trainer *trainer); /* completed epochs */
 
 /* Trains one epoch and evaluates the validation split (when it has rows). *metrics: new object with

@@ -80,7 +80,7 @@ json_t *trainer_details(const struct trainer *trainer)
 }
 
 json_t *trainer_plan(const struct training_settings *settings, const struct dataset *dataset,
-                     size_t available, struct error *err)
+                     int64_t evaluation_rows, size_t available, struct error *err)
 {
     static const enum device_precision of[] = {
         [PRECISION_AUTO] = DEVICE_FP32, [PRECISION_FP32] = DEVICE_FP32, [PRECISION_TF32] = DEVICE_TF32,
@@ -89,7 +89,7 @@ json_t *trainer_plan(const struct training_settings *settings, const struct data
     struct plan plan;
     json_t *json = NULL;
 
-    if (plan_init(&plan, settings, dataset, of[settings->precision], PLAN_EVALUATION_ROWS, err) == 0) {
+    if (plan_init(&plan, settings, dataset, of[settings->precision], evaluation_rows, err) == 0) {
         plan_fit(&plan, available);
         json = plan_to_json(&plan);
         if (!json)

@@ -3,6 +3,7 @@
 #include "cli/load.h"
 
 #include "base/files.h"
+#include "worker/training/trainer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -293,6 +294,57 @@ static void test_plan_and_ignored_settings(void **state)
     spec_release(&spec);
 }
 
+/* What check says a trial takes of a CPU is what it takes, with more rows to evaluate than are at once, and
+ * the best epoch kept. */
+static void test_plan_is_what_is_taken(void **state)
+{
+    const struct folder *folder = *state;
+    struct device_description description = {.id = "cpu:0", .kind = "cpu", .name = "CPU"};
+    struct spec spec;
+    struct dataset dataset;
+    struct error err = {0};
+    struct text rows;
+    text_init(&rows);
+    text_append(&rows, "a,b,label\n");
+    for (int i = 0; i < 3000; i++) {
+        text_printf(&rows, "%d.5,%d,%s\n", i * 7 % 101, i * 31 % 17, i % 3 ? "p" : "q");
+    }
+    char *path = path_join(folder->path, "data.csv");
+    assert_int_equal(file_write(path, rows.data, rows.size, 0600, &err), 0);
+    free(path);
+    text_release(&rows);
+    for (int best = 0; best < 2; best++) {
+        struct training_settings settings;
+        char text[400];
+        snprintf(text, sizeof text,
+                 HEAD "train: {data: {path: data.csv, target: label}, precision: fp32}\n"
+                      "parameters: {learning_rate: {min: 0.001, max: 0.1}}\n"
+                      "metric: {name: validation_loss, goal: minimize, objective: %s}\n",
+                 best ? "best" : "last");
+        write_spec(folder, text);
+        if (cli_load_spec_and_data(folder->spec, NULL, NULL, &spec, &dataset, &err) != 0) {
+            fail_msg("%s", err.message);
+        }
+        json_t *report = check_report(&spec, &dataset, 0);
+        assert_int_equal(check_memory(report, &spec, &dataset, &description), 0);
+        assert_int_equal(training_settings_read(&settings, spec.train, NULL, &err), 0);
+        settings.objective_best = best;
+        struct device *device = device_create("cpu:0", &err);
+        struct trainer *trainer = trainer_create(&settings, &dataset, device, 1, &err);
+        assert_non_null(trainer);
+        json_t *details = trainer_details(trainer);
+        assert_int_equal(
+            json_get_integer(json_object_get(details, "memory"), "bytes", -1),
+            json_get_integer(json_object_get(json_object_get(report, "plan"), "largest"), "bytes", 0));
+        json_decref(details);
+        trainer_destroy(trainer);
+        device_destroy(device);
+        json_decref(report);
+        dataset_release(&dataset);
+        spec_release(&spec);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +353,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_some_points_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_warnings, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_report, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_plan_is_what_is_taken, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_plan_and_ignored_settings, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,7 +120,7 @@ static int64_t memory_number(const struct trainer *trainer, const char *name)
 static int64_t plan_number(const struct training_settings *settings, size_t available, const char *name)
 {
     struct error err = {0};
-    json_t *plan = trainer_plan(settings, &world.dataset, available, &err);
+    json_t *plan = trainer_plan(settings, &world.dataset, world.device->evaluation_rows, available, &err);
 
     if (!plan)
         fail_msg("%s", err.message);
@@ -130,8 +130,7 @@ static int64_t plan_number(const struct training_settings *settings, size_t avai
     return number;
 }
 
-/* All models, norms, optimizers and precisions. The device's own evaluation rows are fewer than a plan takes,
- * but here fewer rows than either are there to be evaluated. */
+/* All models, norms, optimizers and precisions. */
 static void test_plans_are_right_to_the_byte(void **state)
 {
     struct training_settings settings = world_settings();

@@ -93,7 +93,7 @@ static void test_a_batch_that_does_not_fit(void **state)
     struct training_settings settings = world_settings();
     struct device_operations operations;
     struct error err;
-    json_t *plan = trainer_plan(&settings, &world.dataset, 0, &err);
+    json_t *plan = trainer_plan(&settings, &world.dataset, 4096, 0, &err);
 
     (void)state;
     working = world.device->operations;

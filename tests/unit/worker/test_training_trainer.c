@@ -140,7 +140,7 @@ static void test_a_loss_of_another_task_is_refused(void **state)
         assert_null(trainer_create(&settings, &world.dataset, world.device, 1, &err));
         assert_int_equal(err.code, ERROR_USAGE);
         assert_non_null(strstr(err.message, cases[i].message));
-        assert_null(trainer_plan(&settings, &world.dataset, 0, &err));
+        assert_null(trainer_plan(&settings, &world.dataset, 256, 0, &err));
         assert_int_equal(err.code, ERROR_USAGE);
         world_release(&world);
     }
