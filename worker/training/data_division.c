@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A part with less or more of its share than this is worth a note. */
+#define SHARE_LEAST 0.5
+#define SHARE_MOST 1.5
+
 static int no_memory(const struct table *table, struct error *err)
 {
     return error_set(err, ERROR_MEMORY, "%s: no memory to split it", table->label);
@@ -187,16 +191,40 @@ static int divide_by_time(unsigned char *part, const struct table *table, int64_
     return failed ? -1 : check_classes(part, table, target, err);
 }
 
+/* Groups and times that stay whole may leave a part far from its share; its score then says little. */
+static void note_shares(const unsigned char *part, const struct table *table,
+                        const struct split_options *split, const char *key, json_t *notes)
+{
+    const double wanted[SPLIT_COUNT] = {[SPLIT_VALIDATION] = split->validation, [SPLIT_TEST] = split->test};
+    static const char *const names[SPLIT_COUNT] = {[SPLIT_VALIDATION] = "validation", [SPLIT_TEST] = "test"};
+    int64_t rows = own_rows(table), count[SPLIT_COUNT] = {0};
+    for (int64_t row = 0; row < rows; row++)
+        count[part[row]]++;
+    for (int i = SPLIT_VALIDATION; i < SPLIT_COUNT; i++) {
+        double expected = wanted[i] * (double)rows;
+        if ((double)count[i] < expected * SHARE_LEAST || (double)count[i] > expected * SHARE_MOST)
+            note_add(notes,
+                     "%s: data.%s takes %lld of %lld rows, not the %.0f of its share, since data.%s keeps "
+                     "rows together",
+                     table->label, names[i], (long long)count[i], (long long)rows, expected, key);
+    }
+}
+
 int table_divide(unsigned char *part, struct table *table, const struct roles *roles,
                  const struct target *target, const struct split_options *split, json_t *notes,
                  struct error *err)
 {
     int64_t own = own_rows(table);
     memset(part + own, SPLIT_TEST, (size_t)(table->rows - table->first - own));
-    if (roles->time >= 0)
-        return divide_by_time(part, table, roles->time, target, split, err);
-    int failed = roles->group >= 0 ? divide_by_group(part, table, roles->group, target, split, notes, err)
-                                   : split_rows(part, target->label, target->classes, own, split->validation,
-                                                split->test, split->seed, err);
-    return failed ? error_prefix(err, "%s", table->label) : 0;
+    if (roles->time >= 0 && divide_by_time(part, table, roles->time, target, split, err) < 0)
+        return -1;
+    int failed = roles->time >= 0    ? 0
+                 : roles->group >= 0 ? divide_by_group(part, table, roles->group, target, split, notes, err)
+                                     : split_rows(part, target->label, target->classes, own,
+                                                  split->validation, split->test, split->seed, err);
+    if (failed)
+        return error_prefix(err, "%s", table->label);
+    if (roles->time >= 0 || roles->group >= 0)
+        note_shares(part, table, split, roles->time >= 0 ? "time" : "group", notes);
+    return 0;
 }

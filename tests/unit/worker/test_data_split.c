@@ -318,6 +318,33 @@ static void groups_of_a_column(void **state)
     forget("a.csv");
 }
 
+/* One group of 50 rows and ten alone: nobody should take the score of two rows for that of twelve. */
+static void parts_far_from_their_shares(void **state)
+{
+    (void)state;
+    char text[2000];
+    int size = snprintf(text, sizeof text, "g,a,b,y\n");
+    for (int i = 0; i < 60; i++)
+        size += snprintf(text + size, sizeof text - (size_t)size, "%d,%d,%d,%s\n", i < 50 ? 0 : i, i, i % 7,
+                         i % 2 ? "ill" : "well");
+    write_file("a.csv", text);
+    struct dataset dataset = load_files("{'path': 'a.csv', 'target': 'y', 'group': 'g'}");
+    char words[120];
+    snprintf(words, sizeof words,
+             "data.validation takes %lld of 60 rows, not the 12 of its share, since data.group",
+             (long long)dataset.rows[SPLIT_VALIDATION]);
+    assert_true(dataset.rows[SPLIT_VALIDATION] < 6);
+    assert_true(has_note(&dataset, words));
+    dataset_release(&dataset);
+    dataset = load_files("{'path': 'a.csv', 'target': 'y', 'group': 'a'}");
+    assert_false(has_note(&dataset, "of its share"));
+    dataset_release(&dataset);
+    dataset = load_files("{'path': 'a.csv', 'target': 'y', 'time': 'a'}");
+    assert_false(has_note(&dataset, "of its share"));
+    dataset_release(&dataset);
+    forget("a.csv");
+}
+
 /* Row i is of day i / 2, written down from the newest to the oldest. */
 static void check_times(const char *format, bool dates)
 {
@@ -378,6 +405,7 @@ int main(void)
         cmocka_unit_test(groups_of_regression_and_large_ones),
         cmocka_unit_test(the_newest_rows_test),
         cmocka_unit_test(groups_of_a_column),
+        cmocka_unit_test(parts_far_from_their_shares),
         cmocka_unit_test(times_of_a_column),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
