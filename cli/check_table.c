@@ -235,9 +235,11 @@ static void add_plan(json_t *rows, const json_t *plan, const char *which)
         return;
     }
     json_t *row = json_copy((json_t *)plan);
-    int64_t replicates = json_get_integer(plan, "replicates", 1);
+    int64_t replicates = json_get_integer(plan, "replicates", 1),
+            data = json_get_integer(plan, "data_bytes", 0);
     json_object_set_new(row, "which", json_string(which));
-    json_object_set_new(row, "memory", bytes_text(json_get_integer(plan, "bytes", 0) * replicates));
+    json_object_set_new(row, "memory",
+                        bytes_text(data + (json_get_integer(plan, "bytes", 0) - data) * replicates));
     json_object_set_new(row, "verdict", json_string(json_get_boolean(plan, "fits", true) ? "yes" : "no"));
     json_array_append_new(rows, row);
 }

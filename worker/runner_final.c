@@ -87,6 +87,7 @@ static int final_settings(const struct runner *runner, int64_t epochs, struct tr
                      ? runner_settings(runner, train, settings, err)
                      : error_set(err, ERROR_MEMORY, "no memory for the refit");
     json_decref(train);
+    settings->replicates = 1; /* one seed after the other */
     return result;
 }
 

@@ -31,9 +31,11 @@ struct replicates *replicates_create(const struct training_settings *settings, c
         error_set(err, ERROR_MEMORY, "no memory for a trial");
         return NULL;
     }
+    struct training_settings own = *settings;
     for (; replicates->count < (int64_t)count; replicates->count++) {
         int64_t r = replicates->count;
-        replicates->trainers[r] = trainer_create(settings, dataset, device, replicate_seed(seed, r), err);
+        own.replicates = (int64_t)count - r; /* what is free is divided among those to come */
+        replicates->trainers[r] = trainer_create(&own, dataset, device, replicate_seed(seed, r), err);
         if (!replicates->trainers[r]) {
             replicates_destroy(replicates);
             return NULL;

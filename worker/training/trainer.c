@@ -103,6 +103,7 @@ struct trainer *trainer_create(const struct training_settings *settings, const s
         return NULL;
     }
     trainer->settings = *settings;
+    trainer->settings.replicates = settings->replicates > 1 ? settings->replicates : 1;
     trainer->dataset = dataset;
     trainer->device = device;
     trainer->seed = seed;

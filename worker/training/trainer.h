@@ -18,8 +18,9 @@
 
 struct trainer;
 struct safetensors;
-/* dataset and device are borrowed. seed: the trial's. ERROR_MEMORY when it does not fit, ERROR_USAGE for a
- * loss that does not suit the target. */
+/* dataset and device are borrowed. seed: the trial's. settings->replicates: how many trainers, this one among
+ * them, are to share what the device has free; what the trainer plans with is its part. ERROR_MEMORY when it
+ * does not fit, ERROR_USAGE for a loss that does not suit the target. */
 struct trainer *trainer_create(const struct training_settings *settings, const struct dataset *dataset,
                                struct device *device, uint64_t seed, struct error *err);
 void trainer_destroy(struct trainer *trainer);

@@ -30,7 +30,8 @@ static int allocate_block(struct trainer *trainer, struct error *err)
 
     operations->memory(trainer->device, &available, &total);
     if (total > 0)
-        plan_fit(&trainer->plan, available + trainer->plan.data); /* the data are there already */
+        plan_fit(&trainer->plan, /* the data are there already */
+                 available / (size_t)trainer->settings.replicates + trainer->plan.data);
     while (memory_init(&trainer->memory, &trainer->plan.shape, trainer->device, err) != 0)
         if (err->code != ERROR_MEMORY || total == 0 || !plan_shrink(&trainer->plan))
             return -1;

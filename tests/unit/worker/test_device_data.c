@@ -143,11 +143,61 @@ static void test_data_that_does_not_fit(void **state)
     runner_keep_data(&runner, NULL);
 }
 
+/* ---- memory for several seeds ---- */
+
+static size_t room;
+
+static int little_allocate(struct device *device, void **memory, size_t bytes, struct error *err)
+{
+    if (bytes > room)
+        return error_set(err, ERROR_MEMORY, "refused %zu bytes", bytes);
+    if (real_operations->allocate(device, memory, bytes, err) != 0)
+        return -1;
+    room -= bytes;
+    return 0;
+}
+
+static void little_memory(struct device *device, size_t *available, size_t *total)
+{
+    (void)device;
+    *available = room;
+    *total = 1 << 30;
+}
+
+/* The first seed of three must not take what the others need, not even where there is hardly enough. */
+static void test_seeds_share_what_is_free(void **state)
+{
+    struct training_settings settings = world_settings();
+    struct error err = {0};
+    json_t *metrics = NULL;
+    bool diverged;
+
+    (void)state;
+    counting.allocate = little_allocate;
+    counting.memory = little_memory;
+    settings.replicates = 3;
+    settings.micro_batch = 4;
+    json_t *plan = trainer_plan(&settings, &world.dataset, 1, 0, &err);
+    size_t each = (size_t)(json_get_integer(plan, "bytes", 0) - json_get_integer(plan, "data_bytes", 0));
+    json_decref(plan);
+    settings.micro_batch = 0;
+    room = 3 * each + 100;
+    struct replicates *replicates = replicates_create(&settings, &world.dataset, world.device, 5, &err);
+    if (!replicates)
+        fail_msg("%s", err.message);
+    assert_true(room < each);
+    assert_int_equal(replicates_epoch(replicates, &metrics, &diverged, &err), 0);
+    json_decref(metrics);
+    assert_in_range(replicates_derived(replicates)->micro_batch, 4, 8);
+    replicates_destroy(replicates);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_kept_data_is_copied_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_data_that_does_not_fit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_seeds_share_what_is_free, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
