@@ -5,12 +5,18 @@
 #include "worker/training/trainer.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define POINTS 32 /* looked at: as many as are tried before a sweep begins */
 
 static bool has_gpu(const struct device_description *device)
 {
     return strcmp(device->kind, "cpu") != 0;
+}
+
+static double machine_memory(void)
+{
+    return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
 /* What `auto` would come to if this machine's device were the first to join. */
@@ -36,11 +42,16 @@ static json_t *point_plan(const struct spec *spec, const struct dataset *dataset
     if (settings.precision == PRECISION_AUTO) {
         settings.precision = auto_precision(device);
     }
-    /* Every seed of a point has its own memory. The CPU's is bounded by nothing that is known beforehand. */
+    /* Every seed of a point has its own memory. A CPU's trials take what the settings say, if the machine has
+     * it. */
     int64_t replicates = settings.replicates > 1 ? settings.replicates : 1;
     int64_t evaluation_rows = has_gpu(device) ? DEVICE_EVALUATION_ROWS_GPU : DEVICE_EVALUATION_ROWS_CPU;
     size_t available = has_gpu(device) ? (size_t)(device->memory_bytes / replicates) : 0;
     json_t *plan = trainer_plan(&settings, dataset, evaluation_rows, available, NULL);
+    if (plan && !has_gpu(device) &&
+        json_get_number(plan, "bytes", 0) * (double)replicates > machine_memory()) {
+        json_object_set_new(plan, "fits", json_false());
+    }
     if (plan) {
         json_object_set_new(plan, "precision", json_string(names[settings.precision]));
         json_object_set_new(plan, "replicates", json_integer((json_int_t)replicates));

@@ -205,7 +205,7 @@ json_t *check_report(const struct spec *spec, const struct dataset *dataset, int
     json_t *notes = describe_notes(spec, dataset);
     json_object_set_new(report, "notes", notes);
     json_object_set_new(report, "sample", describe_sample(spec, sample));
-    if (check_warn(notes, dataset, json_object_get(report, "derived")) != 0 ||
+    if (check_warn(notes, spec, dataset, json_object_get(report, "derived")) != 0 ||
         check_ignored(notes, spec, dataset) != 0) {
         json_decref(report);
         return NULL;

@@ -18,9 +18,9 @@ int check_plan(json_t *report, const struct stopping_settings *stopping);
 /* Epochs that the sweep is expected to train, all trials together; 0: not known. Exact for successive
  * halving. */
 double plan_resource(const struct stopping_settings *stopping);
-/* check_warnings.c: more notes, of batches larger than the data. `derived`: of the report. -1 without memory.
- */
-int check_warn(json_t *notes, const struct dataset *dataset, const json_t *derived);
+/* check_warnings.c: more notes, of batches that are too large or too small and of a refit without test rows.
+ * `derived`: of the report. -1 without memory. */
+int check_warn(json_t *notes, const struct spec *spec, const struct dataset *dataset, const json_t *derived);
 /* check_ignored.c: more notes, of settings that change nothing. -1 without memory. */
 int check_ignored(json_t *notes, const struct spec *spec, const struct dataset *dataset);
 /* check_memory.c: "plan" into the report: {"device": {}, "smallest": {}, "largest": {}, "fits"}, of the

@@ -211,6 +211,61 @@ static void test_warnings(void **state)
     spec_release(&spec);
 }
 
+/* A batch of one row under batch norm, a refit without test rows; and more memory than any machine has. */
+static void test_what_cannot_work(void **state)
+{
+    static const char *const trains[] = {
+        "{data: {path: data.csv, target: label, test: 0}, model: resnet, batch_size: 1, final: {refit: "
+        "train}}",
+        "{data: {path: data.csv, target: label}, model: resnet, norm: layer, batch_size: 1, final: {refit: "
+        "train}}",
+        "{data: {path: data.csv, target: label, test: 0}, final: {refit: none}}"};
+    const struct folder *folder = *state;
+    for (size_t i = 0; i < sizeof trains / sizeof trains[0]; i++) {
+        struct spec spec;
+        struct dataset dataset;
+        struct error err = {0};
+        char text[600];
+        snprintf(text, sizeof text, HEAD "train: %s\nparameters: {dropout: {values: [0.1]}}\n", trains[i]);
+        write_spec(folder, text);
+        if (cli_load_spec_and_data(folder->spec, NULL, NULL, &spec, &dataset, &err) != 0) {
+            fail_msg("%s", err.message);
+        }
+        json_t *report = check_report(&spec, &dataset, 0);
+        char *printed = print(report);
+        assert_true(!strstr(printed, "too few for norm batch") == (i != 0));
+        assert_true(!strstr(printed, "nothing scores the winner") == (i != 0));
+        free(printed);
+        json_decref(report);
+        dataset_release(&dataset);
+        spec_release(&spec);
+    }
+}
+
+static void test_more_memory_than_there_is(void **state)
+{
+    const struct folder *folder = *state;
+    const struct device_description device = {.id = "cpu:0", .kind = "cpu", .name = "CPU"};
+    struct spec spec;
+    struct dataset dataset;
+    struct error err = {0};
+    write_spec(folder, HEAD
+               "train: {data: {path: data.csv, target: label}, model: resnet, blocks: 16, expansion: 16}\n"
+               "parameters: {width: {values: [4, 65536]}}\n");
+    if (cli_load_spec_and_data(folder->spec, NULL, NULL, &spec, &dataset, &err) != 0) {
+        fail_msg("%s", err.message);
+    }
+    json_t *report = check_report(&spec, &dataset, 0);
+    assert_int_equal(check_memory(report, &spec, &dataset, &device), 0);
+    const json_t *plan = json_object_get(report, "plan");
+    assert_true(json_is_false(json_object_get(plan, "fits")));
+    assert_true(json_is_true(json_object_get(json_object_get(plan, "smallest"), "fits")));
+    assert_true(json_is_false(json_object_get(json_object_get(plan, "largest"), "fits")));
+    json_decref(report);
+    dataset_release(&dataset);
+    spec_release(&spec);
+}
+
 static void test_report(void **state)
 {
     const struct folder *folder = *state;
@@ -352,6 +407,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_faults_only_the_data_tells, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_some_points_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_warnings, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_what_cannot_work, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_more_memory_than_there_is, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_report, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_plan_is_what_is_taken, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_plan_and_ignored_settings, make_folder, remove_folder),
