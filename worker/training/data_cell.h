@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum cell_kind {
     CELL_NUMBER,
@@ -35,6 +36,10 @@ struct cell_rules {
  */
 int cell_rules_init(struct cell_rules *rules, const json_t *missing, struct error *err);
 void cell_rules_release(struct cell_rules *rules);
+
+/* Makes NaN of an array's numbers that are markers, as float64 or as float32 has them; `inf` and its like are
+ * infinities here. */
+void numbers_mark_missing(double *number, int64_t count, const struct cell_rules *rules);
 
 /* Cuts blanks (and no-break blanks) off both ends, and single quotes around the whole. */
 void cell_trim(const char **text, size_t *size);

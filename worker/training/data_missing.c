@@ -3,8 +3,21 @@
 
 #include "base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+/* "inf", "-Infinity": of use in arrays, where such cells are no texts. */
+static bool read_infinity(const char *text, double *number)
+{
+    double sign = *text == '-' ? -1 : 1;
+    text += *text == '-' || *text == '+';
+    if (strcasecmp(text, "inf") != 0 && strcasecmp(text, "infinity") != 0)
+        return false;
+    *number = sign * INFINITY;
+    return true;
+}
 
 static int add_marker(struct cell_rules *rules, const json_t *value, struct error *err)
 {
@@ -12,7 +25,8 @@ static int add_marker(struct cell_rules *rules, const json_t *value, struct erro
     char text[NUMBER_SIZE];
     if (json_is_string(value)) {
         marker->text = strdup(json_string_value(value));
-        marker->is_number = number_parse(json_string_value(value), &marker->number);
+        marker->is_number = number_parse(json_string_value(value), &marker->number) ||
+                            read_infinity(json_string_value(value), &marker->number);
     } else if (json_is_number(value)) {
         marker->number = json_number_value(value);
         marker->is_number = true;
@@ -44,6 +58,18 @@ int cell_rules_init(struct cell_rules *rules, const json_t *missing, struct erro
     if (failed)
         cell_rules_release(rules);
     return failed;
+}
+
+void numbers_mark_missing(double *number, int64_t count, const struct cell_rules *rules)
+{
+    for (int m = 0; m < rules->marker_count; m++) {
+        if (!rules->markers[m].is_number)
+            continue;
+        double marker = rules->markers[m].number, rounded = (float)marker;
+        for (int64_t i = 0; i < count; i++)
+            if (number[i] == marker || number[i] == rounded)
+                number[i] = NAN;
+    }
 }
 
 void cell_rules_release(struct cell_rules *rules)

@@ -7,25 +7,27 @@
 
 #include <stdlib.h>
 
+/* IDX or NPY. */
+static int parse_array(const struct source *source, enum data_format format, const char *bytes, size_t size,
+                       struct table *table, struct error *err)
+{
+    struct array array;
+    int failed = format == FORMAT_IDX ? idx_read(&array, bytes, size, source->label, err)
+                                      : npy_read(&array, bytes, size, source->label, err);
+    if (failed || array_to_table(&array, source->label, table, err) < 0)
+        return -1;
+    for (int64_t c = 0; c < table->column_count; c++)
+        numbers_mark_missing(table->columns[c].number, table->rows, source->rules);
+    return 0;
+}
+
 int source_parse(const struct source *source, enum data_format format, char *bytes, size_t size,
                  struct table *table, struct error *err)
 {
-    struct array array;
-    switch (format) {
-    case FORMAT_IDX:
-        return idx_read(&array, bytes, size, source->label, err) < 0
-                   ? -1
-                   : array_to_table(&array, source->label, table, err);
-    case FORMAT_NPY:
-        return npy_read(&array, bytes, size, source->label, err) < 0
-                   ? -1
-                   : array_to_table(&array, source->label, table, err);
-    case FORMAT_LIBSVM:
+    if (format == FORMAT_IDX || format == FORMAT_NPY)
+        return parse_array(source, format, bytes, size, table, err);
+    if (format == FORMAT_LIBSVM)
         return libsvm_parse(table, bytes, size, source->label, source->rules, err);
-    case FORMAT_AUTO:
-    case FORMAT_CSV:
-        break;
-    }
     return table_parse(table, bytes, size, source->label, source->delimiter, source->rules, err);
 }
 

@@ -258,6 +258,33 @@ static void booleans_and_missing_numbers(void **state)
     forget("a.npy", "b.npy");
 }
 
+/* float32 has no -99.9, only the number nearest to it; and infinities are no texts here. */
+static void what_the_settings_call_missing(void **state)
+{
+    (void)state;
+    const float odd[] = {-99.9f, -1, INFINITY, -INFINITY};
+    unsigned char bytes[1000];
+    size_t size = put_npy(bytes, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (12, 2), }");
+    for (int i = 0; i < ROWS; i++) {
+        float row[2] = {i % 3 ? (float)i : odd[i / 3], (float)(i % 2)};
+        memcpy(bytes + size, row, sizeof row);
+        size += sizeof row;
+    }
+    write_file_bytes("a.npy", bytes, size);
+    struct dataset dataset =
+        load_files("{'path': 'a.npy', 'target': 1, 'test': 0, 'missing': [-99.9, '-1', 'inf', '-Infinity']}");
+    int64_t missing = 0, f = feature_named(&dataset, "column_0 missing");
+    assert_true(f >= 0);
+    for (int split = 0; split < SPLIT_COUNT; split++)
+        for (int64_t i = 0; i < dataset.rows[split]; i++)
+            missing += dataset.x[split][i * dataset.features + f] == 1;
+    assert_int_equal(missing, 4);
+    dataset_release(&dataset);
+    files_refused("{'path': 'a.npy', 'target': 1, 'missing': [-99.9, -1, 'inf']}",
+                  "a.npy:10:1: found '-Infinity'", "data.missing");
+    forget("a.npy");
+}
+
 static void arrays_that_are_no_numbers(void **state)
 {
     (void)state;
@@ -309,6 +336,7 @@ int main(void)
         cmocka_unit_test(every_npy_type_and_order),
         cmocka_unit_test(fortran_order_of_three_dimensions),
         cmocka_unit_test(booleans_and_missing_numbers),
+        cmocka_unit_test(what_the_settings_call_missing),
         cmocka_unit_test(arrays_that_are_no_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
