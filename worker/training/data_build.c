@@ -120,6 +120,7 @@ static int append_column(struct table *table, struct column *column, const struc
     int64_t count = other->rows - other->first;
     memcpy(column->number + table->rows, source->number + other->first, (size_t)count * sizeof(double));
     column->written |= source->written;
+    column->file[1] = source->file[0];
     if (!source->text) {
         for (int64_t i = 0; i < count && column->text; i++)
             column->text[table->rows + i] = CELL_IS_NUMBER;

@@ -67,6 +67,7 @@ static int move(struct table *table, struct table *labels, struct error *err)
     size_t rows = (size_t)(labels->rows - labels->first);
     memcpy(column->number + table->first, source->number + labels->first, rows * sizeof(double));
     column->written = source->written;
+    column->file[0] = labels->label;
     if (!source->text)
         return 0;
     memcpy(column->text + table->first, source->text + labels->first, rows * sizeof *source->text);

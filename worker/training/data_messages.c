@@ -20,6 +20,17 @@ void misfits_release(struct misfits *misfits)
     text_release(&misfits->cells);
 }
 
+/* "FILE:LINE:COLUMN: found"; of labels from another file "FILE:LINE: its label in OTHER: found". */
+static void name_place(struct text *text, const struct table *table, int64_t c, int64_t row)
+{
+    const char *other = table->columns[c].file[row >= table_own_rows(table)];
+    text_printf(text, "%s:%lld:", table_file(table, row), (long long)table->line[row]);
+    if (other)
+        text_printf(text, " its label in %s: found ", other);
+    else
+        text_printf(text, "%lld: found ", (long long)c + 1);
+}
+
 static void add_cell(struct misfits *misfits, const struct table *table, int64_t c, int64_t row,
                      const char *expected)
 {
@@ -32,10 +43,10 @@ static void add_cell(struct misfits *misfits, const struct table *table, int64_t
     const char *found = column->text && column->text[row] != CELL_IS_NUMBER
                             ? dictionary_text(&column->dictionary, column->text[row])
                             : number_format(column->number[row], number);
-    text_printf(&misfits->cells, "\n%s:%lld:%lld: found %s%.*s%s, expected %s (column \"%.*s\")",
-                table_file(table, row), (long long)table->line[row], (long long)c + 1,
-                *found ? "'" : "nothing", SHOWN_BYTES, found, *found ? "'" : "", expected, SHOWN_BYTES,
-                column->name);
+    text_append(&misfits->cells, "\n");
+    name_place(&misfits->cells, table, c, row);
+    text_printf(&misfits->cells, "%s%.*s%s, expected %s (column \"%.*s\")", *found ? "'" : "nothing",
+                SHOWN_BYTES, found, *found ? "'" : "", expected, SHOWN_BYTES, column->name);
 }
 
 void misfits_add_numbers(struct misfits *misfits, const struct table *table, int64_t c)

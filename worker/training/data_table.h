@@ -37,6 +37,9 @@ struct column {
     int32_t *text;  /* (capacity) dictionary entry or CELL_IS_NUMBER; NULL: every cell is a number or NaN */
     struct dictionary dictionary;
     unsigned written; /* enum decoration, or-ed: how its numbers were written */
+    /* The file of labels that its cells are from, for the table's own rows and the appended ones; borrowed.
+     * NULL: they are from the file of the other columns. */
+    const char *file[2];
 };
 
 struct table {

@@ -94,6 +94,28 @@ static void one_hot_columns_hold_exactly_one(void **state)
     forget("a.csv");
 }
 
+/* A label that cannot be is looked for where it was written down. */
+static void faults_name_the_file_of_labels(void **state)
+{
+    (void)state;
+    write_features("a.csv", "x,y\n");
+    write_file("l.txt", "no\nyes\nno\nyes\nno\n?\nno\nyes\nno\nyes\nno\nyes\n");
+    files_refused("{'path': 'a.csv', 'labels': 'l.txt'}", "a.csv:7: its label in ",
+                  "l.txt: found '?', expected a label");
+    write_file("l.txt", "no\nyes\nno\nyes\nno\nyes\nno\nyes\nno\nyes\nno\nyes\n");
+    write_file("b.csv", "x,y\n1,2\n2,3\n");
+    write_file("m.txt", "no\n?\n");
+    files_refused("{'path': 'a.csv', 'labels': 'l.txt', 'test_path': 'b.csv', 'test_labels': 'm.txt'}",
+                  "b.csv:3: its label in ", "m.txt: found '?'");
+    write_file("a.csv", "x,y,z\n1,2,no\n2,3,yes\n3,4,no\n4,5,yes\n");
+    files_refused("{'path': 'a.csv', 'target': 'z', 'test_path': 'b.csv', 'test_labels': 'm.txt'}",
+                  "b.csv:3: its label in ", "m.txt: found '?'");
+    write_file("a.csv", "x,y,z\n1,2,no\n2,3,?\n3,4,no\n4,5,yes\n");
+    files_refused("{'path': 'a.csv', 'target': 'z', 'test_path': 'b.csv', 'test_labels': 'm.txt'}",
+                  "a.csv:3:3: found '?'", "m.txt: found '?'");
+    forget("a.csv", "l.txt", "b.csv", "m.txt");
+}
+
 /* A text of one label a line, whatever blanks and header it has; decided by the number of rows. */
 static void labels_in_a_text(void **state)
 {
@@ -172,6 +194,7 @@ int main(void)
         cmocka_unit_test(quirk_21_target_first_middle_last_elsewhere_one_hot),
         cmocka_unit_test(one_hot_columns),
         cmocka_unit_test(one_hot_columns_hold_exactly_one),
+        cmocka_unit_test(faults_name_the_file_of_labels),
         cmocka_unit_test(labels_in_a_text),
         cmocka_unit_test(a_label_of_a_column_s_name),
         cmocka_unit_test(labels_that_do_not_fit),
