@@ -152,7 +152,8 @@ struct device_operations {
     /* dx (rows, inputs) = dy (rows, outputs) weight^T; all stored. */
     void (*linear_backward_data)(struct device *device, struct lanes lanes, void *dx, const void *dy,
                                  const void *weight, int64_t rows, int64_t inputs, int64_t outputs);
-    /* dweight = x^T dy, dbias = column sums of dy; added to what is there when `accumulate`. x, dy stored. */
+    /* dweight = x^T dy, dbias = column sums of dy; added to what is there when `accumulate`. x, dy stored.
+     * dbias may be NULL in a backend that has activation_backward_bias. */
     void (*linear_backward_parameters)(struct device *device, struct lanes lanes, real *dweight, real *dbias,
                                        const void *x, const void *dy, int64_t rows, int64_t inputs,
                                        int64_t outputs, bool accumulate);
@@ -176,6 +177,12 @@ struct device_operations {
     void (*activation_backward)(struct device *device, struct lanes lanes, void *gradient, const void *saved,
                                 const unsigned char *mask, int64_t count, enum device_activation f,
                                 const struct lane_state *state);
+    /* The same of a layer's gradient (rows, columns), and its dbias (columns) as in
+     * linear_backward_parameters, in one pass. NULL in a backend that gains nothing by it. */
+    void (*activation_backward_bias)(struct device *device, struct lanes lanes, void *gradient, real *dbias,
+                                     const void *saved, const unsigned char *mask, int64_t rows,
+                                     int64_t columns, enum device_activation f, bool accumulate,
+                                     const struct lane_state *state);
 
     /* y = (x - mean) / sqrt(variance + 1e-5) * gain + offset; x, y, dx, dy stored, the rest real. saved keeps
      * mean and 1 / sqrt(variance + 1e-5) of each set, one behind the other. Variances divide by n. dgain and

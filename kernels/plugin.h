@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of device.h, lane_state.h or this file that a plugin could notice. */
-#define DEVICE_PLUGIN_VERSION 1
+#define DEVICE_PLUGIN_VERSION 2
 
 struct device_description_of {
     char id[32];   /* "cuda:0" */

@@ -34,6 +34,7 @@ static const struct device_operations operations = {
     .add = cuda_add,
     .dropout = cuda_dropout,
     .activation_backward = cuda_activation_backward,
+    .activation_backward_bias = cuda_activation_backward_bias,
     .layer_norm = cuda_layer_norm,
     .layer_norm_backward = cuda_layer_norm_backward,
     .batch_norm = cuda_batch_norm,

@@ -52,6 +52,10 @@ void cuda_dropout(struct device *device, struct lanes lanes, void *y, unsigned c
 void cuda_activation_backward(struct device *device, struct lanes lanes, void *gradient, const void *saved,
                               const unsigned char *mask, int64_t count, enum device_activation f,
                               const struct lane_state *state);
+void cuda_activation_backward_bias(struct device *device, struct lanes lanes, void *gradient, real *dbias,
+                                   const void *saved, const unsigned char *mask, int64_t rows,
+                                   int64_t columns, enum device_activation f, bool accumulate,
+                                   const struct lane_state *state);
 void cuda_layer_norm(struct device *device, struct lanes lanes, void *y, real *saved, const void *x,
                      const real *gain, const real *offset, int64_t rows, int64_t columns);
 void cuda_layer_norm_backward(struct device *device, struct lanes lanes, void *dx, real *dgain, real *doffset,

@@ -116,5 +116,6 @@ extern "C" void cuda_linear_backward_parameters(struct device *device, struct la
     product.transpose_b = true;
     product.accumulate = accumulate;
     cuda_product_run(cuda, lanes, &product, &operands);
-    cuda_column_sums(cuda, lanes, dbias, dy, rows, outputs, accumulate);
+    if (dbias)
+        cuda_column_sums(cuda, lanes, dbias, dy, rows, outputs, accumulate);
 }

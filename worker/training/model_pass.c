@@ -200,24 +200,47 @@ static void input_backward(const struct pass *pass)
     }
 }
 
+/* What f of node i saved for its way back. */
+static const void *saved_of(const struct pass *pass, int i)
+{
+    const struct node *node = &pass->model->nodes[i];
+    const struct activations *a = pass->activations;
+
+    if (node->f == DEVICE_IDENTITY)
+        return NULL;
+    if (model_keeps(node))
+        return a->kept[i];
+    return device_saves_argument(node->f) ? a->value[node->input] : a->value[i];
+}
+
+static bool changes_gradient(const struct node *node)
+{
+    return node->f != DEVICE_IDENTITY || node->dropout;
+}
+
 /* The gradient of node i's value becomes that of f's argument. */
 static void undo_activation(const struct pass *pass, int i)
 {
     const struct node *node = &pass->model->nodes[i];
-    const struct activations *a = pass->activations;
-    const void *saved = a->value[i];
 
-    if (node->f == DEVICE_IDENTITY && !node->dropout)
-        return;
-    if (node->f == DEVICE_IDENTITY)
-        saved = NULL;
-    else if (model_keeps(node))
-        saved = a->kept[i];
-    else if (device_saves_argument(node->f))
-        saved = a->value[node->input];
-    pass->device->operations->activation_backward(pass->device, pass->lanes, slot(pass, node->gradient),
-                                                  saved, a->mask[i], pass->rows * node->width, node->f,
-                                                  pass->state);
+    if (changes_gradient(node))
+        pass->device->operations->activation_backward(pass->device, pass->lanes, slot(pass, node->gradient),
+                                                      saved_of(pass, i), pass->activations->mask[i],
+                                                      pass->rows * node->width, node->f, pass->state);
+}
+
+/* The same of a layer, with its dbias; false where the device has no way to do both in one pass. */
+static bool undo_activation_and_bias(const struct pass *pass, int i, real *dbias)
+{
+    const struct node *node = &pass->model->nodes[i];
+    const struct device_operations *operations = pass->device->operations;
+
+    if (!changes_gradient(node) || !operations->activation_backward_bias)
+        return false;
+    operations->activation_backward_bias(pass->device, pass->lanes, slot(pass, node->gradient), dbias,
+                                         saved_of(pass, i), pass->activations->mask[i], pass->rows,
+                                         node->width, node->f, pass->accumulate, pass->state);
+    return true;
 }
 
 /* Adds a gradient of `input`'s value, found in slot `from`, to what other readers have put into its own. */
@@ -232,11 +255,14 @@ static void linear_backward(const struct pass *pass, int i)
     const struct node *node = &pass->model->nodes[i], *input = &pass->model->nodes[node->input];
     const struct device_operations *operations = pass->device->operations;
     void *gradient = slot(pass, node->gradient);
+    real *dbias = gradient_of(pass, node->bias);
     int below = node->joins ? MODEL_JOIN_SLOT : input->gradient;
 
-    undo_activation(pass, i);
-    operations->linear_backward_parameters(pass->device, pass->lanes, gradient_of(pass, node->weight),
-                                           gradient_of(pass, node->bias),
+    if (undo_activation_and_bias(pass, i, dbias))
+        dbias = NULL;
+    else
+        undo_activation(pass, i);
+    operations->linear_backward_parameters(pass->device, pass->lanes, gradient_of(pass, node->weight), dbias,
                                            pass->activations->value[node->input], gradient, pass->rows,
                                            input->width, node->width, pass->accumulate);
     if (below < 0)

@@ -119,6 +119,7 @@ void check_activation(enum device_precision precision);
 void check_add(enum device_precision precision);
 void check_dropout(enum device_precision precision);
 void check_activation_backward(enum device_precision precision);
+void check_activation_backward_bias(enum device_precision precision);
 void check_layer_norm(enum device_precision precision);
 void check_batch_norm(enum device_precision precision);
 void check_softmax_cross_entropy(enum device_precision precision);

@@ -179,3 +179,79 @@ void check_linear_backward_parameters(enum device_precision precision)
                 compare_gradient(&world, &p, l, k, j);
     world_release(&world);
 }
+
+/* ---- a layer's activation and bias in one pass ---- */
+
+struct undone {
+    int64_t rows, columns;
+    enum device_activation f;
+    bool masked, accumulate;
+    int gradient, apart, saved, mask, dbias, state;
+};
+
+static void call_undo(const struct world *world, char *base, struct lanes lanes, const void *data)
+{
+    const struct undone *u = data;
+    const void *saved = u->f == DEVICE_IDENTITY ? NULL : tensor_at(world, base, u->saved);
+    const unsigned char *mask = u->masked ? tensor_at(world, base, u->mask) : NULL;
+
+    operations->activation_backward_bias(device, lanes, tensor_at(world, base, u->gradient),
+                                         tensor_at(world, base, u->dbias), saved, mask, u->rows, u->columns,
+                                         u->f, u->accumulate, tensor_at(world, base, u->state));
+    operations->activation_backward(device, lanes, tensor_at(world, base, u->apart), saved, mask,
+                                    u->rows * u->columns, u->f, tensor_at(world, base, u->state));
+}
+
+/* The gradient is that of activation_backward to the bit, and dbias the sums of what is stored of it. */
+static void compare_undone(const struct world *world, const struct undone *u, int64_t l)
+{
+    const struct tensor *gradient = &world->tensor[u->gradient];
+
+    if (memcmp(world_after(world, l, u->gradient), world_after(world, l, u->apart), gradient->bytes) != 0)
+        fail_msg("%s: lane %lld: not the gradient of activation_backward", world->what, (long long)l);
+    for (int64_t j = 0; j < u->columns; j++) {
+        double sum = u->accumulate ? before_real(world, l, u->dbias, j) : 0, absolute = fabs(sum);
+        for (int64_t i = 0; i < u->rows; i++) {
+            double term = after_stored(world, l, u->gradient, i * u->columns + j);
+            sum += term;
+            absolute += fabs(term);
+        }
+        expect(world, "dbias", l, j, after_real(world, l, u->dbias, j), sum,
+               product_bound(DEVICE_FP32, u->rows, absolute));
+    }
+}
+
+void check_activation_backward_bias(enum device_precision precision)
+{
+    struct undone u = {.rows = random_size(1200),
+                       .columns = random_size(80),
+                       .f = (enum device_activation)random_integer(DEVICE_IDENTITY, DEVICE_TANH),
+                       .masked = random_integer(0, 1),
+                       .accumulate = random_integer(0, 1)};
+    struct world world;
+
+    if (!operations->activation_backward_bias)
+        return;
+    world_init(&world, precision);
+    u.gradient = world_place_stored(&world, u.rows * u.columns, true);
+    u.apart = world_place_stored(&world, u.rows * u.columns, true);
+    u.saved = world_place_stored(&world, u.rows * u.columns, false);
+    u.mask = world_place(&world, u.rows * u.columns, 1, false);
+    u.dbias = world_place_real(&world, u.columns, true);
+    u.state = world_place_state(&world, false);
+    world_open(&world, "activation_backward_bias %d of %lldx%lld, masked %d, accumulate %d", u.f,
+               (long long)u.rows, (long long)u.columns, u.masked, u.accumulate);
+    fill_stored(&world, u.gradient, 2);
+    for (int64_t l = 0; l < world.lanes.count; l++)
+        memcpy(world_before(&world, l, u.apart), world_before(&world, l, u.gradient),
+               world.tensor[u.gradient].bytes);
+    fill_stored(&world, u.saved, 1);
+    fill_bytes(&world, u.mask, 2);
+    fill_state(&world, u.state);
+    if (u.accumulate)
+        fill_real(&world, u.dbias, 2);
+    world_run(&world, call_undo, &u);
+    for (int64_t l = 0; l < world.lanes.count; l++)
+        compare_undone(&world, &u, l);
+    world_release(&world);
+}
