@@ -70,9 +70,11 @@ static int match_names(const struct table *table, const struct table *test, cons
     free(used);
     int failed = 0;
     if (missing.count)
-        failed = error_set(err, ERROR_USAGE, "data.test_path: %s lacks %lld column%s of %s: %s%s",
-                           test->label, (long long)missing.count, missing.count == 1 ? "" : "s", table->label,
-                           missing.names.data ? missing.names.data : "", missing.count > 10 ? ", ..." : "");
+        failed = error_set(
+            err, ERROR_USAGE,
+            "data.test_path: %s lacks %lld column%s of %s: %s%s; data.drop leaves columns out of both",
+            test->label, (long long)missing.count, missing.count == 1 ? "" : "s", table->label,
+            missing.names.data ? missing.names.data : "", missing.count > 10 ? ", ..." : "");
     text_release(&missing.names);
     mentions_note(&more, test->label, "ignored", "that the training table lacks", "", failed ? NULL : notes);
     return failed;
