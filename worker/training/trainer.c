@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int64_t largest_split(const struct dataset *dataset)
 {
@@ -60,7 +61,7 @@ static enum device_precision precision_on(enum precision precision, const struct
         [PRECISION_BF16] = DEVICE_BF16,
         [PRECISION_FP16] = DEVICE_FP16,
     };
-    bool cpu = device->name[0] == 'c' && device->name[1] == 'p';
+    bool cpu = strncmp(device->name, "cpu", 3) == 0;
 
     if (precision == PRECISION_AUTO)
         return !cpu && device->precisions[DEVICE_BF16] ? DEVICE_BF16 : DEVICE_FP32;
@@ -191,12 +192,18 @@ static int train(struct trainer *trainer, bool *finite, struct error *err)
     return 0;
 }
 
-/* Whether what has been trained cannot be mended: a loss or a weight that is no number, a gradient that was
- * none without a loss scale to lower, or a loss scale that stays too low to help. */
-static bool has_diverged(const struct lane_state *state, bool weights_finite)
+/* Why what has been trained cannot be mended; NULL: it is as it should be. */
+static const char *find_divergence(const struct lane_state *state, bool weights_finite)
 {
-    return !isfinite(state->loss) || !weights_finite || state->updates + state->skipped < state->step ||
-           state->small_steps >= LOSS_SCALE_SMALL_STEPS;
+    if (!isfinite(state->loss))
+        return "the training loss is no finite number";
+    if (!weights_finite)
+        return "a weight is no finite number";
+    if (state->updates + state->skipped < state->step) /* and there is no loss scale to lower */
+        return "a gradient is no finite number";
+    if (state->small_steps >= LOSS_SCALE_SMALL_STEPS)
+        return "gradients overflow fp16 whatever their scale";
+    return NULL;
 }
 
 static void add_batch(struct trainer *trainer, enum split split, int64_t first, int64_t rows)
@@ -255,7 +262,8 @@ static int run_epoch(struct trainer *trainer, json_t **metrics, bool *diverged, 
     if (train(trainer, &finite, err) != 0 || operations->synchronize(trainer->device, err) != 0)
         return -1;
     double loss = trainer->progress.state.loss / (double)trainer->dataset->rows[SPLIT_TRAIN];
-    *diverged = has_diverged(&trainer->progress.state, finite);
+    trainer->divergence = find_divergence(&trainer->progress.state, finite);
+    *diverged = trainer->divergence != NULL;
     if (trainer_evaluate(trainer, SPLIT_VALIDATION, "validation_", metrics, err) != 0)
         return -1;
     if (json_object_set_new(*metrics, "train_loss", json_number(loss)) == 0)

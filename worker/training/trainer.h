@@ -28,8 +28,8 @@ const struct derived *trainer_derived(const struct trainer *trainer);
 /* What the trial's record says besides its metrics: {"derived": {...}, "precision": "bf16", "memory": {...}},
  * memory as in trainer_plan with what was really done; with fp16 also loss_scale and skipped_steps; "notes"
  * (an array of sentences) where there is something to say: a precision that is only emulated, a batch that
- * does not fit, a warm-up that is not used, a checkpoint from another device, ... New reference; NULL without
- * memory. */
+ * does not fit, why it has diverged, a warm-up that is not used, a checkpoint from another device, ... New
+ * reference; NULL without memory. */
 json_t *trainer_details(const struct trainer *trainer);
 /* What a trial of these settings would take on a device that evaluates so many rows at once
  * (kernels/device.h) and has `available` bytes (0: unbounded), by the layout code the trainer itself uses:

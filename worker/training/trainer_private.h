@@ -31,7 +31,8 @@ struct trainer {
     struct progress remembered_progress;
     bool warm[STEP_SHAPES];
     struct device_recording *recordings[STEP_SHAPES];
-    char unrecorded[200]; /* why steps are no longer recorded; empty: they are, where the device can */
+    const char *divergence; /* static: why it has diverged in the last epoch; NULL: it has not */
+    char unrecorded[200];   /* why steps are no longer recorded; empty: they are, where the device can */
     /* on the host */
     int32_t *order;      /* (training rows) */
     int64_t ordered;     /* 1 + the epoch that `order` is of; 0: of none */

@@ -53,6 +53,8 @@ static json_t *make_notes(const struct trainer *trainer)
 {
     json_t *notes = json_array();
 
+    if (trainer->divergence)
+        note(notes, "diverged in epoch %lld: %s", (long long)trainer->progress.epochs, trainer->divergence);
     note_settings(notes, trainer);
     note_device(notes, trainer);
     if (trainer->loaded_from)

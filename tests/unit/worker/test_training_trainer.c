@@ -165,6 +165,12 @@ static void test_divergence_is_told(void **state)
         json_decref(metrics);
     }
     assert_true(diverged);
+    json_t *details = trainer_details(trainer);
+    char *notes = json_canonical(json_object_get(details, "notes"));
+    assert_non_null(strstr(notes, "diverged in epoch "));
+    assert_non_null(strstr(notes, ": the training loss is no finite number"));
+    free(notes);
+    json_decref(details);
     trainer_destroy(trainer);
     world_release(&world);
 }
