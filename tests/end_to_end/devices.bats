@@ -50,8 +50,18 @@ completed() {
     says "gives 2"
     RUNG_EMULATED_FAULTS=old_driver expect 4 "$RUNG" run spec.yaml --db "$db" --devices emulated:1
     says "driver"
+    [ ! -e "$db" ]
+}
+
+@test "without an NVIDIA GPU, what is missing for one is said" {
+    [ ! -e /dev/nvidia0 ] || skip "there is one"
+    spec
     expect 4 "$RUNG" run spec.yaml --db "$db" --devices cuda:0
-    says "no plugin for cuda"
+    if [ -e "$(dirname "$RUNG")/librung_cuda.so" ]; then
+        says "driver"
+    else
+        says "no plugin for cuda"
+    fi
     [ ! -e "$db" ]
 }
 

@@ -2,8 +2,9 @@
  *
  *     gpu_throughput DEVICE [SECONDS A ROW] [ROW...]
  *
- * One JSON line a row: {"model", "batch", "precision", "device", "samples_per_second"}, or {..., "error"}. A ROW is
- * MODEL/BATCH/PRECISION; without any, all of the table. compare.py puts PyTorch's figures beside them. */
+ * One JSON line a row: {"model", "batch", "precision", "device", "samples_per_second"}, or {..., "error"}. A
+ * ROW is MODEL/BATCH/PRECISION; without any, all of the table. compare.py puts PyTorch's figures beside them.
+ */
 #include "base/clock.h"
 #include "base/json.h"
 #include "worker/training/trainer.h"
@@ -85,8 +86,8 @@ static int measure(struct trainer *trainer, int64_t rows, double seconds, double
 static void row_print(const struct row_model *model, int64_t batch, const char *precision,
                       const struct device *device, double samples, const struct error *err)
 {
-    json_t *line = json_pack("{s:s,s:I,s:s,s:s}", "model", model->name, "batch", (json_int_t)batch, "precision",
-                             precision, "device", device->name);
+    json_t *line = json_pack("{s:s,s:I,s:s,s:s}", "model", model->name, "batch", (json_int_t)batch,
+                             "precision", precision, "device", device->name);
     if (err)
         json_object_set_new(line, "error", json_string(err->message));
     else
