@@ -87,6 +87,13 @@ static int open_device(struct cuda_device *cuda, struct error *err)
         code = cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking);
     if (code == cudaSuccess)
         code = cudaMalloc(&cuda->workspace, CUDA_WORKSPACE_BYTES);
+    if (code == cudaErrorDevicesUnavailable) {
+        (void)cudaGetLastError();
+        return error_set(err, ERROR_RESOURCE,
+                         CUDA_KIND ":%d: beginning to use it: %s: another process may have it to itself "
+                                   "(its compute mode: nvidia-smi -q -d COMPUTE), or it needs a reset",
+                         cuda->number, cudaGetErrorName(code));
+    }
     if (code != cudaSuccess)
         return cuda_error(err, cuda->number, code, "beginning to use it");
     return cuda_pool_create(cuda, err) == 0 && cuda_products_create(cuda, err) == 0 ? 0 : -1;
