@@ -7,9 +7,12 @@
 
 #include <string.h>
 
-/* Enough for these convex problems to settle, and little beside any search. */
-#define BASELINE_STEPS 2000
-#define BASELINE_EPOCHS 100
+/* Enough for these convex problems to settle, and little beside any search: rows are visited VISITS times in
+ * all, which is a matter of the data only, never of time. Large data is seen EPOCHS_LEAST times: each epoch
+ * has steps enough. */
+#define BASELINE_VISITS 100000
+#define BASELINE_EPOCHS_LEAST 3
+#define BASELINE_EPOCHS_MOST 100
 #define BASELINE_BATCH 256
 
 static int baseline_settings(const struct dataset *dataset, struct training_settings *settings,
@@ -17,9 +20,9 @@ static int baseline_settings(const struct dataset *dataset, struct training_sett
 {
     int64_t rows = dataset->rows[SPLIT_TRAIN];
     int64_t batch = rows < BASELINE_BATCH ? rows : BASELINE_BATCH;
-    int64_t steps = batch > 0 ? (rows + batch - 1) / batch : 1;
-    int64_t epochs = BASELINE_STEPS / steps;
-    epochs = epochs < 1 ? 1 : epochs > BASELINE_EPOCHS ? BASELINE_EPOCHS : epochs;
+    int64_t epochs = rows > 0 ? BASELINE_VISITS / rows : 1;
+    epochs = epochs < BASELINE_EPOCHS_LEAST ? BASELINE_EPOCHS_LEAST : epochs;
+    epochs = epochs > BASELINE_EPOCHS_MOST ? BASELINE_EPOCHS_MOST : epochs;
     json_t *train =
         json_pack("{s:s, s:s, s:f, s:f, s:s, s:I, s:I, s:s}", "model", "linear", "optimizer", "adamw",
                   "learning_rate", 0.01, "weight_decay", 0.01, "schedule", "cosine", "batch_size",
