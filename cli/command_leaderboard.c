@@ -218,8 +218,23 @@ static int add_chosen(struct listing *listing, const json_t *rows, const char *n
     return result;
 }
 
+/* Where the refitted winner is. A result that cannot be asked for any more is not worth failing for. */
+static void append_model(struct text *text, const struct leaderboard *board, const json_t *sweep)
+{
+    const json_t *final = json_object_get(sweep, "final");
+    struct error err;
+    if (!json_is_object(final) || json_object_get(final, "failed") != NULL) {
+        return;
+    }
+    json_t *body = json_pack("{s:s, s:i}", "sweep", json_get_string(sweep, "id", ""), "trial", 0);
+    json_t *trial = query_ask(&board->query, "show", body, &err);
+    model_append(text, &board->query, trial);
+    json_decref(trial);
+    json_decref(body);
+}
+
 /* Under the ranked trials of the whole sweep; what --where leaves out is not its winner's affair. */
-static int print_final(const json_t *sweep, const json_t *rows)
+static int print_final(const struct leaderboard *board, const json_t *sweep, const json_t *rows)
 {
     struct text text;
     struct error err = {0};
@@ -230,6 +245,7 @@ static int print_final(const json_t *sweep, const json_t *rows)
     baseline_append_note(&text, sweep);
     text_append(&text, text.size > 0 && !json_is_null(json_object_get(sweep, "final")) ? "\n" : "");
     int result = final_append(&text, sweep, &err);
+    append_model(&text, board, sweep);
     if (result == 0 && text.size > 0) {
         printf("\n%s", text.data);
     }
@@ -264,7 +280,7 @@ static int print_rows(const struct leaderboard *board, const json_t *sweep, json
             query_print(&board->query, "leaderboard", &shown, board->columns != NULL ? &shown : &all, rows);
     }
     if (result == 0 && json_array_size(rows) > 0 && board->query.format == LISTING_TABLE) {
-        result = print_final(sweep, rows);
+        result = print_final(board, sweep, rows);
     }
     listing_release(&shown);
     listing_release(&all);

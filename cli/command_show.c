@@ -270,10 +270,9 @@ static int print_text(const struct show *show, const json_t *trial)
     struct error err = {0};
     text_init(&text);
     int result = append_title(&text, show, trial, &err);
+    model_append(&text, &show->query, trial);
     append_values(&text, "parameters", json_object_get(trial, "parameters"));
-    /* What the refit says of itself has its scores, which are told already, and its derived values inside. */
-    const json_t *derived = json_object_get(trial, "derived"), *inner = json_object_get(derived, "derived");
-    append_values(&text, "derived", inner != NULL ? inner : derived);
+    append_values(&text, "derived", json_object_get(trial, "derived"));
     json_t *details = details_of(trial);
     append_values(&text, "details", details);
     json_decref(details);

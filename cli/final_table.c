@@ -68,3 +68,15 @@ int final_append(struct text *text, const json_t *sweep, struct error *err)
     json_decref(rows);
     return result;
 }
+
+void model_append(struct text *text, const struct query_options *query, const json_t *trial)
+{
+    const char *name = json_get_string(trial, "checkpoint", NULL);
+    if (name == NULL) {
+        return;
+    }
+    bool kept = json_get_integer(trial, "trial", -1) == 0;
+    text_printf(text, "%s: %s.files/blobs/%s (safetensors%s)\n", kept ? "model" : "checkpoint",
+                query->live ? "on the coordinator's machine, DB" : query_database(query), name,
+                kept ? ", the first seed's; it is kept" : "");
+}

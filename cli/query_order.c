@@ -11,8 +11,9 @@ static const char *const list_keys[] = {"name",   "id",         "state",      "m
                                         "goal",   "parameters", "trials",     "completed",  "stopped",
                                         "failed", "best",       "best_trial", "created_ms", "ended_ms",
                                         "final",  "baseline",   "precision",  NULL};
-static const char *const trial_keys[] = {"trial",     "state",    "reason", "parameters", "derived",
-                                         "objective", "resource", "curve",  "attempts",   NULL};
+static const char *const trial_keys[] = {"trial",   "state",     "reason",   "parameters",
+                                         "derived", "objective", "resource", "checkpoint",
+                                         "curve",   "attempts",  NULL};
 static const char *const curve_keys[] = {"resource", "attempt", "seconds", "metrics", NULL};
 static const char *const attempt_keys[] = {"attempt", "worker",     "device",   "start",
                                            "until",   "started_ms", "ended_ms", "outcome",

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A NULL-terminated list of the names that a statement selects for a sweep. */
+/* NULL-terminated lists of the names that a statement selects for a sweep, and of the types each has. */
 struct names {
-    char **words;
+    char **words, **types;
     size_t count;
 };
 
@@ -19,8 +19,10 @@ static void names_release(struct names *names)
 {
     for (size_t i = 0; i < names->count; i++) {
         free(names->words[i]);
+        free(names->types[i]);
     }
     free(names->words);
+    free(names->types);
 }
 
 static int names_load(struct names *names, struct store *store, enum statement statement,
@@ -31,16 +33,20 @@ static int names_load(struct names *names, struct store *store, enum statement s
     cursor_start(&cursor, store, statement);
     cursor_put_static(&cursor, sweep_id);
     while ((result = cursor_step(&cursor, err)) == 1) {
-        char **grown = reallocarray(names->words, names->count + 2, sizeof *grown);
-        char *word = cursor_get_text(&cursor);
-        names->words = grown != NULL ? grown : names->words;
-        if (grown == NULL || word == NULL) {
+        char **words = reallocarray(names->words, names->count + 2, sizeof *words);
+        names->words = words != NULL ? words : names->words;
+        char **types = reallocarray(names->types, names->count + 2, sizeof *types);
+        names->types = types != NULL ? types : names->types;
+        char *word = cursor_get_text(&cursor), *type = cursor_get_text(&cursor);
+        if (words == NULL || types == NULL || word == NULL || type == NULL) {
             free(word);
+            free(type);
             result = error_set(err, ERROR_MEMORY, "no memory for the names of sweep %s", sweep_id);
             break;
         }
+        names->types[names->count] = type;
         names->words[names->count++] = word;
-        names->words[names->count] = NULL;
+        names->types[names->count] = names->words[names->count] = NULL;
     }
     cursor_end(&cursor);
     return result;
@@ -64,7 +70,9 @@ static int filter_compile(struct filter *filter, struct store *store, const char
         names_load(&derived, store, STATEMENT_NAMES_OF_DERIVED, sweep_id, err) == 0) {
         struct where_names names = {.parameters = (const char *const *)parameters.words,
                                     .metrics = (const char *const *)metrics.words,
-                                    .derived = (const char *const *)derived.words};
+                                    .derived = (const char *const *)derived.words,
+                                    .parameter_types = (const char *const *)parameters.types,
+                                    .derived_types = (const char *const *)derived.types};
         int first = SQL_LEADERBOARD_FIRST_FREE;
         result = query->where == NULL ? 0 : where_compile(&filter->where, query->where, &names, first, err);
         if (result == 0 && query->sort != NULL) {

@@ -125,6 +125,12 @@ static json_t *trial_rows(struct store *store, const char *sweep_id, int64_t tri
     return rows;
 }
 
+/* The refit's record holds all it was told; its scores and the baseline are the sweep's. */
+static json_t *derived_of(const struct trial_record *trial)
+{
+    return object_of(trial->is_final ? json_object_get(trial->derived, "derived") : trial->derived);
+}
+
 static json_t *trial_json(const struct trial_record *trial)
 {
     json_t *object = json_object();
@@ -132,10 +138,11 @@ static json_t *trial_json(const struct trial_record *trial)
     failed |= json_object_set_new(object, "state", json_string(trial_state_name(trial->state)));
     failed |= json_object_set_new(object, "reason", json_string(trial_reason_name(trial->reason)));
     failed |= json_object_set_new(object, "parameters", object_of(trial->parameters));
-    failed |= json_object_set_new(object, "derived", object_of(trial->derived));
+    failed |= json_object_set_new(object, "derived", derived_of(trial));
     failed |= json_object_set_new(object, "objective",
                                   trial->has_objective ? json_number(trial->objective) : json_null());
     failed |= json_object_set_new(object, "resource", json_integer(trial->resource));
+    failed |= json_object_set_new(object, "checkpoint", text_or_null(trial->checkpoint));
     if (failed != 0) {
         json_decref(object);
         return NULL;

@@ -84,10 +84,12 @@
     X(COUNT_TRIALS, "SELECT state, count(*) FROM trial WHERE sweep = ? AND NOT is_final GROUP BY state")     \
     X(BEST_TRIAL, "SELECT number, objective FROM trial WHERE sweep = ?1 AND NOT is_final"                    \
                   " AND abs(objective) < 9e999 ORDER BY objective * ?2, number LIMIT 1")                     \
-    X(NAMES_OF_PARAMETERS, "SELECT DISTINCT key FROM trial, json_each(trial.parameters) WHERE sweep = ?")    \
-    X(NAMES_OF_DERIVED, "SELECT DISTINCT key FROM trial, json_each(trial.derived) WHERE sweep = ?")          \
-    X(NAMES_OF_METRICS, "SELECT DISTINCT key FROM trial AS t, json_each((" SQL_REPORT_LAST "))"              \
-                        " WHERE t.sweep = ?")
+    X(NAMES_OF_PARAMETERS, "SELECT key, group_concat(DISTINCT type) FROM trial, json_each(trial.parameters)" \
+                           " WHERE sweep = ? AND NOT is_final GROUP BY key")                                 \
+    X(NAMES_OF_DERIVED, "SELECT key, group_concat(DISTINCT type) FROM trial, json_each(trial.derived)"       \
+                        " WHERE sweep = ? AND NOT is_final GROUP BY key")                                    \
+    X(NAMES_OF_METRICS, "SELECT key, 'real' FROM trial AS t, json_each((" SQL_REPORT_LAST "))"               \
+                        " WHERE t.sweep = ? AND NOT is_final GROUP BY key")
 
 /* The newest attempt's report per resource is a trial's curve; what is shown is its last point, or its
  * best. ?1 sweep, ?2 the factor that makes smaller better (-1 or 1), ?3 the metric's JSON path (objective

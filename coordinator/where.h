@@ -24,6 +24,9 @@
 /* The names a sweep has, NULL-terminated each; borrowed. */
 struct where_names {
     const char *const *parameters, *const *metrics, *const *derived;
+    /* Of each parameter and derived value the types of JSON it has, joined by commas ("integer,real"), by
+     * which a value that cannot match is refused; NULL: not known. */
+    const char *const *parameter_types, *const *derived_types;
 };
 
 struct where_value {

@@ -3,6 +3,7 @@
 #include "coordinator/record.h"
 #include "coordinator/where_parser.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,17 @@ static bool has_name(const char *const *names, const char *name)
     return false;
 }
 
+/* The element of `types` that belongs to a name; NULL: not known. */
+static const char *types_of(const char *const *names, const char *const *types, const char *name)
+{
+    for (size_t i = 0; types != NULL && names[i] != NULL; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return types[i];
+        }
+    }
+    return NULL;
+}
+
 static size_t count_names(const char *const *names)
 {
     size_t count = 0;
@@ -77,7 +89,8 @@ static int unknown_name(struct parser *parser, const char *name)
     }
     for (size_t i = 0; i < 3; i++) {
         for (const char *const *word = lists[i]; word != NULL && *word != NULL; word++) {
-            words[used++] = *word;
+            words[used] = has_name(words, *word) ? NULL : *word; /* a parameter may be derived, too */
+            used += words[used] != NULL;
         }
     }
     const char *nearest = nearest_word(name, words);
@@ -110,6 +123,7 @@ static int operand_of_key(struct parser *parser, const char *column, const char 
     text_init(&path);
     text_printf(&path, "$.\"%s\"", key);
     *operand = (struct operand){.column = column};
+    snprintf(operand->name, sizeof operand->name, "%.60s", key);
     operand->path = bind(parser, (struct where_value){.kind = WHERE_TEXT, .text = text_steal(&path)});
     return operand->path < 0 ? -1 : 0;
 }
@@ -124,20 +138,18 @@ int where_operand(struct parser *parser, const char *name, struct operand *opera
     }
     const struct {
         const char *column;
-        const char *const *names;
-    } sources[] = {{"parameters", parser->names->parameters},
-                   {"metrics", parser->names->metrics},
-                   {"derived", parser->names->derived}};
-    for (size_t i = 0; i < 3; i++) {
-        if (has_name(sources[i].names, name)) {
-            return operand_of_key(parser, sources[i].column, name, operand);
-        }
-    }
-    for (size_t i = 0; i < 3; i++) {
-        size_t size = strlen(sources[i].column);
-        if (strncmp(name, sources[i].column, size) == 0 && name[size] == '.' &&
-            has_name(sources[i].names, name + size + 1)) {
-            return operand_of_key(parser, sources[i].column, name + size + 1, operand);
+        const char *const *names, *const *types;
+    } sources[] = {{"parameters", parser->names->parameters, parser->names->parameter_types},
+                   {"metrics", parser->names->metrics, NULL},
+                   {"derived", parser->names->derived, parser->names->derived_types}};
+    for (size_t i = 0; i < 6; i++) { /* by itself first, then behind its column */
+        size_t k = i % 3, size = i < 3 ? 0 : strlen(sources[k].column) + 1;
+        bool prefixed =
+            size == 0 || (strncmp(name, sources[k].column, size - 1) == 0 && name[size - 1] == '.');
+        if (prefixed && has_name(sources[k].names, name + size)) {
+            int result = operand_of_key(parser, sources[k].column, name + size, operand);
+            operand->types = types_of(sources[k].names, sources[k].types, name + size);
+            return result;
         }
     }
     return unknown_name(parser, name);
@@ -208,11 +220,6 @@ static int check_state(struct parser *parser, const struct operand *operand)
         nearest != NULL ? nearest : "", nearest != NULL ? "'?)" : "", all.data != NULL ? all.data : "none");
     text_release(&all);
     return result;
-}
-
-static bool token_is_null(const struct parser *parser)
-{
-    return where_token_is(parser, TOKEN_WORD, "null") || where_token_is(parser, TOKEN_WORD, "none");
 }
 
 static int compare_column(struct parser *parser, const struct operand *operand, const char *comparator)
@@ -322,7 +329,7 @@ static int compare_key(struct parser *parser, const struct operand *operand, con
 static int check_word(struct parser *parser, const struct operand *operand, bool equality)
 {
     const char *word = parser->token.text;
-    if (parser->token.kind != TOKEN_WORD || operand->path == 0 || token_is_null(parser)) {
+    if (parser->token.kind != TOKEN_WORD || operand->path == 0 || where_token_is_null(parser)) {
         return 0;
     }
     bool metric = strcmp(operand->column, "metrics") == 0;
@@ -352,19 +359,19 @@ int where_compare(struct parser *parser, const struct operand *operand, const ch
     }
     bool ordered =
         kind == TOKEN_NUMBER || kind == TOKEN_QUOTED ||
-        (kind == TOKEN_WORD && !token_is_null(parser) && !where_token_is(parser, TOKEN_WORD, "true") &&
+        (kind == TOKEN_WORD && !where_token_is_null(parser) && !where_token_is(parser, TOKEN_WORD, "true") &&
          !where_token_is(parser, TOKEN_WORD, "false"));
     if (!ordered && !equality) {
         return error_set(parser->err, ERROR_USAGE,
                          "character %zu: '%s' can only be compared with = and !=", parser->token.position,
                          parser->token.text);
     }
-    if (check_word(parser, operand, equality) != 0) {
+    if (check_word(parser, operand, equality) != 0 || where_check_type(parser, operand) != 0) {
         return -1;
     }
-    int result = token_is_null(parser) ? compare_null(parser, operand)
-                 : operand->path == 0  ? compare_column(parser, operand, comparator)
-                                       : compare_key(parser, operand, comparator);
+    int result = where_token_is_null(parser) ? compare_null(parser, operand)
+                 : operand->path == 0        ? compare_column(parser, operand, comparator)
+                                             : compare_key(parser, operand, comparator);
     return result == 0 ? where_advance(parser) : -1;
 }
 

@@ -15,7 +15,9 @@ enum column_type { COLUMN_NUMBER, COLUMN_TEXT, COLUMN_STATE, COLUMN_REASON };
 struct operand {
     const char *column; /* in SQL */
     enum column_type type;
-    int path; /* number of the bound JSON path; 0: a plain column */
+    int path;          /* number of the bound JSON path; 0: a plain column */
+    const char *types; /* of a key, see where_names; NULL: not known */
+    char name[64];     /* of a key, for people */
 };
 
 struct parser {
@@ -29,6 +31,7 @@ struct parser {
 };
 
 bool where_token_is(const struct parser *parser, enum where_token_kind kind, const char *text);
+bool where_token_is_null(const struct parser *parser); /* null or none */
 int where_advance(struct parser *parser);
 /* "expected WHAT, found ..."; returns -1. */
 int where_expected(struct parser *parser, const char *what);
@@ -37,6 +40,9 @@ int where_operand(struct parser *parser, const char *name, struct operand *opera
 /* Writes one comparison with the value that the current token is, and goes on to the next token. `comparator`
  * is = < <= > or >=; != is NOT of =, so that logic is two-valued. */
 int where_compare(struct parser *parser, const struct operand *operand, const char *comparator);
+/* where_types.c: refuses the current token where the operand holds no value of its kind: `hidden = 64` where
+ * hidden holds lists, `learning_rate < '0.01'`. */
+int where_check_type(struct parser *parser, const struct operand *operand);
 /* The operand as SQL to sort by. */
 void where_append_sortable(struct text *sql, const struct operand *operand);
 
