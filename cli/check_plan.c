@@ -42,7 +42,7 @@ double plan_resource(const struct stopping_settings *stopping)
     return planned;
 }
 
-int check_plan(json_t *report, const struct stopping_settings *stopping)
+int check_plan(json_t *report, const struct stopping_settings *stopping, int64_t replicates)
 {
     int64_t levels[STOPPING_LEVELS];
     double counts[STOPPING_LEVELS] = {0};
@@ -53,21 +53,24 @@ int check_plan(json_t *report, const struct stopping_settings *stopping)
         count_trials(stopping, rungs, counts);
     }
     for (int rung = 0; rung < rungs; rung++) {
-        double epochs = counts[rung] * (double)(levels[rung] - (rung > 0 ? levels[rung - 1] : 0));
+        double epochs =
+            counts[rung] * (double)(levels[rung] - (rung > 0 ? levels[rung - 1] : 0)) * (double)replicates;
         json_array_append_new(
             array, json_pack("{s:i, s:I, s:o, s:o}", "rung", rung, "resource", (json_int_t)levels[rung],
                              "trials", finite ? json_integer((json_int_t)counts[rung]) : json_null(),
                              "epochs", finite ? json_integer((json_int_t)epochs) : json_null()));
     }
-    double without = (double)stopping->trials * (double)stopping->max_iter;
-    json_t *epochs = json_pack("{s:o, s:o}", "planned",
-                               finite ? json_integer((json_int_t)plan_resource(stopping)) : json_null(),
-                               "without", finite ? json_integer((json_int_t)without) : json_null());
+    double seeds = (double)replicates, planned = plan_resource(stopping) * seeds;
+    double without = (double)stopping->trials * (double)stopping->max_iter * seeds;
+    json_t *epochs =
+        json_pack("{s:o, s:o}", "planned", finite ? json_integer((json_int_t)planned) : json_null(),
+                  "without", finite ? json_integer((json_int_t)without) : json_null());
     static const char *const rules[] = {[STOPPING_NONE] = "none",
                                         [STOPPING_SUCCESSIVE_HALVING] = "successive_halving",
                                         [STOPPING_ASHA_PROMOTION] = "asha promotion",
                                         [STOPPING_ASHA_STOPPING] = "asha stopping"};
     int status = json_object_set_new(report, "rungs", array);
+    status |= json_object_set_new(report, "replicates", json_integer(replicates));
     status |= json_object_set_new(report, "epochs", epochs);
     status |= json_object_set_new(report, "rule", json_string(rules[stopping->kind]));
     return status == 0 ? 0 : -1;

@@ -194,7 +194,7 @@ json_t *check_report(const struct spec *spec, const struct dataset *dataset, int
         "seed_given", (int)spec->seed_given, "run_cap", optional_integer(spec->run_cap), "points",
         optional_integer(space_point_count(&spec->space)), "trials", optional_integer(spec->stopping.trials),
         "parameters", parameters, "data", describe_data(dataset));
-    if (!report || check_plan(report, &spec->stopping) != 0) {
+    if (!report || check_plan(report, &spec->stopping, json_get_integer(spec->train, "replicates", 1)) != 0) {
         json_decref(report);
         return NULL;
     }

@@ -13,8 +13,9 @@
  * [], "rule", "epochs": {"planned", "without"}, "derived": {"batch_sizes": []}, "notes": [], "sample": []};
  * null where a number is not finite. `sample`: trials to propose. New reference; NULL without memory. */
 json_t *check_report(const struct spec *spec, const struct dataset *dataset, int64_t sample);
-/* check_plan.c: rungs and epochs, into the report. -1 without memory. */
-int check_plan(json_t *report, const struct stopping_settings *stopping);
+/* check_plan.c: rungs and epochs, into the report, and "replicates": each of these trains a trial's epochs.
+ * -1 without memory. */
+int check_plan(json_t *report, const struct stopping_settings *stopping, int64_t replicates);
 /* Epochs that the sweep is expected to train, all trials together; 0: not known. Exact for successive
  * halving. */
 double plan_resource(const struct stopping_settings *stopping);
@@ -25,7 +26,8 @@ int check_warn(json_t *notes, const struct spec *spec, const struct dataset *dat
 int check_ignored(json_t *notes, const struct spec *spec, const struct dataset *dataset);
 /* check_memory.c: "plan" into the report: {"device": {}, "smallest": {}, "largest": {}, "fits"}, of the
  * points that take the least and the most memory on that device; each as trainer_plan has it, with
- * "precision", "replicates" and "point". null without a point that can be trained. -1 without memory. */
+ * "precision", "replicates" and "point". null without a point that can be trained. And a note
+ * for each precision of theirs that the device only emulates. -1 without memory. */
 int check_memory(json_t *report, const struct spec *spec, const struct dataset *dataset,
                  const struct device_description *device);
 /* check_table.c: for people. */

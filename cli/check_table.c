@@ -160,10 +160,12 @@ static void print_rungs(const json_t *report, FILE *out)
     const json_t *rungs = json_object_get(report, "rungs"), *epochs = json_object_get(report, "epochs");
     const char *rule = json_get_string(report, "rule", "none");
     double planned = json_get_number(epochs, "planned", 0), without = json_get_number(epochs, "without", 0);
+    long long replicates = (long long)json_get_integer(report, "replicates", 1);
     long long last =
         (long long)json_get_integer(json_array_get(rungs, json_array_size(rungs) - 1), "resource", 0);
     if (strcmp(rule, "none") == 0) {
         fprintf(out, "\n  no early stopping: every trial trains %lld epoch%s", last, last == 1 ? "" : "s");
+        replicates > 1 ? fprintf(out, " for each of %lld replicates", replicates) : 0;
         fprintf(out, planned > 0 ? ", %.0f in all\n" : "\n", planned);
         return;
     }
@@ -174,8 +176,10 @@ static void print_rungs(const json_t *report, FILE *out)
     if (planned > 0) {
         /* ASHA promotes as results come in, so its counts are what they tend to. */
         bool exact = strcmp(rule, "successive_halving") == 0;
-        fprintf(out, "  %s%.0f epochs, against %.0f without early stopping (%.1f times fewer)\n",
-                exact ? "" : "about ", planned, without, without / planned);
+        fprintf(out, "  %s%.0f epochs", exact ? "" : "about ", planned);
+        replicates > 1 ? fprintf(out, " of %lld replicates", replicates) : 0;
+        fprintf(out, ", against %.0f without early stopping (%.1f times fewer)\n", without,
+                without / planned);
     }
 }
 
@@ -244,6 +248,18 @@ static void add_plan(json_t *rows, const json_t *plan, const char *which)
     json_array_append_new(rows, row);
 }
 
+/* Do two points' rows read alike? */
+static bool is_same_plan(const json_t *a, const json_t *b, const struct heading *headings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(headings[i].path, "which") != 0 &&
+            !json_equal(json_object_get(a, headings[i].path), json_object_get(b, headings[i].path))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Of the smallest and the largest point; one row where they take the same. */
 static void print_plan(const json_t *report, FILE *out)
 {
@@ -256,13 +272,17 @@ static void print_plan(const json_t *report, FILE *out)
                                               {"verdict", "fits"}};
     const json_t *plan = json_object_get(report, "plan"), *device = json_object_get(plan, "device");
     const json_t *smallest = json_object_get(plan, "smallest"), *largest = json_object_get(plan, "largest");
-    bool same = json_get_integer(smallest, "bytes", 0) == json_get_integer(largest, "bytes", 0);
     if (!json_is_object(largest)) {
         return;
     }
     json_t *rows = json_array(), *memory = bytes_text(json_get_integer(device, "memory_bytes", 0));
-    add_plan(rows, smallest, same ? "any" : "smallest");
-    add_plan(rows, same ? NULL : largest, "largest");
+    add_plan(rows, smallest, "smallest");
+    add_plan(rows, largest, "largest");
+    if (is_same_plan(json_array_get(rows, 0), json_array_get(rows, 1), headings,
+                     sizeof headings / sizeof headings[0])) {
+        json_array_remove(rows, 1);
+        json_object_set_new(json_array_get(rows, 0), "which", json_string("all"));
+    }
     bool gpu = strcmp(json_get_string(device, "kind", "cpu"), "cpu") != 0;
     fprintf(out, "\n  on %s%s%s%s%s%s\n", json_get_string(device, "id", ""), gpu ? " (" : "",
             gpu ? json_get_string(device, "name", "") : "", gpu ? ", " : "",
@@ -290,13 +310,23 @@ static void print_sample(const json_t *report, FILE *out)
     listing_release(&listing);
 }
 
-static void print_notes(const json_t *report, FILE *out)
+/* Is a score minimized because nobody said otherwise? That note comes before all else. */
+static bool is_of_goal(const json_t *report, const json_t *note)
 {
-    size_t index;
+    return strcmp(json_get_string(note, "key", ""), "metric.goal") == 0 &&
+           note == json_array_get(json_object_get(report, "notes"), 0);
+}
+
+static void print_notes(const json_t *report, bool of_goal, FILE *out)
+{
+    size_t index, printed = 0;
     json_t *note;
     json_array_foreach(json_object_get(report, "notes"), index, note)
     {
         const char *key = json_get_string(note, "key", "");
+        if (is_of_goal(report, note) != of_goal) {
+            continue;
+        }
         long long line = (long long)json_get_integer(note, "line", 0);
         struct text text;
         text_init(&text);
@@ -305,9 +335,10 @@ static void print_notes(const json_t *report, FILE *out)
             text_printf(&text, " (line %lld)", line);
         }
         text_printf(&text, ": %s%s%s", key, *key ? ": " : "", json_get_string(note, "message", ""));
-        fputs(index == 0 ? "\n" : "", out);
+        fputs(printed++ == 0 && !of_goal ? "\n" : "", out);
         print_wrapped(&text, 4, out);
     }
+    fputs(of_goal && printed > 0 ? "\n" : "", out);
 }
 
 void check_print(const json_t *report, FILE *out)
@@ -329,6 +360,7 @@ void check_print(const json_t *report, FILE *out)
         text_printf(&title, " (drawn; rung run draws another one, unless --set seed=%s)", seed ? seed : "");
     }
     free(seed);
+    print_notes(report, true, out);
     print_wrapped(&title, 2, out);
     print_space(report, out);
     print_size(report, out);
@@ -336,5 +368,5 @@ void check_print(const json_t *report, FILE *out)
     print_derived(report, out);
     print_plan(report, out);
     print_sample(report, out);
-    print_notes(report, out);
+    print_notes(report, false, out);
 }

@@ -209,6 +209,12 @@ static int emulated_find(const char *request, const char *program, struct device
 static int cuda_find(const char *request, const char *program, struct device_description **devices,
                      struct error *err)
 {
+    const char *which = request + strlen("cuda:");
+    int numbers[DEVICES_LIMIT];
+    /* A slip of the pen is told whether or not there is a GPU. */
+    if (strcmp(which, "all") != 0 && numbers_read(which, DEVICES_LIMIT, numbers) < 0) {
+        return error_set(err, ERROR_USAGE, "devices: found '%s'; " ACCEPTED, request);
+    }
     json_t *rows = devices_ask(program, "cuda", err);
     int result = rows ? cuda_choose(request, rows, devices, err) : -1;
     json_decref(rows);

@@ -78,6 +78,8 @@ static void place_parameters(struct model *model)
                 continue;
             parameter->at = at;
             at += parameter->rows * parameter->columns;
+            if (place <= 3)
+                model->learnt += parameter->rows * parameter->columns;
             if (parameter->kind != PARAMETER_MEAN)
                 at = aligned(at);
             if (place == 0)

@@ -73,6 +73,7 @@ struct model {
     int64_t *tensor_end;          /* (tensors): where each weight's part of the block ends */
     int tensors;
     int64_t weights, parameters, values; /* sizes: the decayed part, all that is learnt, the whole block */
+    int64_t learnt;                      /* elements of all that is learnt, without the gaps of the block */
     int64_t gradient_width[MODEL_SLOTS]; /* widest use of each slot; 0: unused */
 };
 

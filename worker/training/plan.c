@@ -103,10 +103,10 @@ json_t *plan_to_json(const struct plan *plan)
 
     none.micro_rows = none.evaluation_rows = 0;
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "parameters",
-        (json_int_t)plan->model.parameters, "fixed_bytes", (json_int_t)memory_size(&none), "data_bytes",
-        (json_int_t)plan->data, "bytes_per_row", (json_int_t)memory_row_size(&plan->shape), "micro_batch",
-        (json_int_t)plan->derived.micro_batch, "accumulation", (json_int_t)plan->derived.accumulation,
-        "evaluation_rows", (json_int_t)plan->shape.evaluation_rows, "bytes", (json_int_t)plan->bytes,
-        "available", (json_int_t)plan->available, "fits", plan->fits);
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "parameters", (json_int_t)plan->model.learnt,
+        "fixed_bytes", (json_int_t)memory_size(&none), "data_bytes", (json_int_t)plan->data, "bytes_per_row",
+        (json_int_t)memory_row_size(&plan->shape), "micro_batch", (json_int_t)plan->derived.micro_batch,
+        "accumulation", (json_int_t)plan->derived.accumulation, "evaluation_rows",
+        (json_int_t)plan->shape.evaluation_rows, "bytes", (json_int_t)plan->bytes, "available",
+        (json_int_t)plan->available, "fits", plan->fits);
 }
