@@ -54,7 +54,8 @@ struct engine *engine_allocate(const struct engine_settings *settings, const str
         return NULL;
     }
     engine->settings = *settings;
-    engine->retries.order = engine->promotions.order = &queue_order;
+    engine->retries.order = &retry_order;
+    engine->promotions.order = &queue_order;
     engine->ranking.order = &ranking_order;
     engine->trial_capacity = 64;
     engine->trials = calloc(engine->trial_capacity, sizeof(struct trial *));

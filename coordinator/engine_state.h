@@ -240,7 +240,7 @@ void trial_begin_again(struct engine *engine, struct trial *trial);
 void trial_give_up(struct engine *engine, struct trial *trial);
 /* Ends one that nobody holds, as nobody's wish any more. */
 void trial_drop(struct engine *engine, struct trial *trial);
-extern const struct heap_order queue_order, ranking_order;
+extern const struct heap_order queue_order, retry_order, ranking_order;
 
 /* engine_rung.c */
 int64_t trial_until(const struct engine *engine, const struct trial *trial);

@@ -17,6 +17,14 @@ static size_t *queue_position(struct trial *trial)
 
 const struct heap_order queue_order = {queue_before, queue_position};
 
+/* Where several devices fail, no trial has all the bad luck. */
+static bool retry_before(const struct trial *a, const struct trial *b)
+{
+    return a->record.losses != b->record.losses ? a->record.losses < b->record.losses : queue_before(a, b);
+}
+
+const struct heap_order retry_order = {retry_before, queue_position};
+
 struct trial *trial_find(const struct engine *engine, int64_t number)
 {
     return number >= 0 && number <= engine->proposed ? engine->trials[number] : NULL;
@@ -244,7 +252,10 @@ static void outcome_take(struct engine *engine, struct trial *trial, enum outcom
         trial_paused(engine, trial);
         break;
     case OUTCOME_CRASHED:
-        trial_retry(engine, trial, REASON_CRASHED, &record->retries, engine->settings.max_retries);
+        if (trial_newest(trial)->device_failed) /* a bad device must not use up the trial's own retries */
+            trial_retry(engine, trial, REASON_CRASHED, &record->losses, engine->settings.max_losses);
+        else
+            trial_retry(engine, trial, REASON_CRASHED, &record->retries, engine->settings.max_retries);
         break;
     case OUTCOME_LOST:
         trial_retry(engine, trial, REASON_LOST, &record->losses, engine->settings.max_losses);

@@ -80,9 +80,21 @@ static void forget_moved_data(json_t *stored, json_t *next)
     }
 }
 
+/* The settings of the trainer differ though the spec gives the same: their defaults, or the settings there
+ * are, have changed. */
+static bool differs_in_train_only(json_t *before, json_t *after)
+{
+    json_object_del(before, "train");
+    json_object_del(after, "train");
+    return json_equal(before, after);
+}
+
 int spec_compare(const json_t *stored, const json_t *next, bool seed_given, struct error *err)
 {
     struct text text;
+    bool is_same_spec = false;
+    json_t *given = json_object_get(stored, "train_given"),
+           *next_given = json_object_get(next, "train_given");
     json_t *before = json_deep_copy(stored), *after = json_deep_copy(next);
     text_init(&text);
     if (!before || !after) {
@@ -98,12 +110,20 @@ int spec_compare(const json_t *stored, const json_t *next, bool seed_given, stru
             json_object_del(after, "seed");
         }
         compare_objects(&text, "", before, after);
+        is_same_spec = text.size > 0 && json_is_object(given) && json_equal(given, next_given) &&
+                       differs_in_train_only(before, after);
     }
     json_decref(before);
     json_decref(after);
     int status = 0;
     if (text.failed) {
         status = error_set(err, ERROR_MEMORY, "no memory to compare specs");
+    } else if (is_same_spec) {
+        status =
+            error_set(err, ERROR_USAGE,
+                      "this rung's trainer has other settings or defaults than the one that the sweep began "
+                      "with; end it with that rung, or begin it again under another --name: %s",
+                      text.data);
     } else if (text.size > 0) {
         status = error_set(err, ERROR_USAGE, "the stored sweep was made from another spec: %s", text.data);
     }

@@ -75,10 +75,12 @@ static void slot_take_out(struct agent *agent, struct slot *slot, const char *wh
     }
 }
 
-void slot_device_failed(struct agent *agent, struct slot *slot, const char *why)
+void slot_device_failed(struct agent *agent, struct slot *slot, int64_t trial, const char *why)
 {
+    bool same = slot->device_failures == 0 || slot->failed_with == trial;
+    slot->failed_with = same ? trial : -1;
     slot->device_failures++;
-    if (slot->device_failures >= DEVICE_FAILURES_LIMIT) {
+    if (slot->device_failures >= (slot->failed_with < 0 ? DEVICE_FAILURES_LIMIT : DEVICE_FAILURES_OF_ONE)) {
         slot_take_out(agent, slot, why);
     }
 }

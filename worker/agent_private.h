@@ -39,6 +39,8 @@
 #define AGENT_WAKE_EVENT UINT64_MAX /* epoll data of wake_fd */
 #define EARLY_DEATHS_LIMIT 3        /* runners that die before they are ready, in a row on one slot */
 #define DEVICE_FAILURES_LIMIT 3     /* of a GPU, in a row, runners that die early among them */
+#define DEVICE_FAILURES_OF_ONE 5 /* in a row with one trial: more than it is tried, for it may be at fault   \
+                                  */
 
 enum attempt_state {
     ATTEMPT_QUEUED,   /* waits for a slot */
@@ -92,9 +94,11 @@ struct slot {
     bool announced;          /* `ready` was sent in this session, since it became free */
     int early_deaths;
     int device_failures; /* in a row, without a run that ended well between */
+    int64_t failed_with; /* the trial of all of them; -1: of several, or of none */
     int64_t restart_ns, kill_ns;
     char fault[200];   /* why the agent ended it; "": it was not the agent */
     char failure[300]; /* how its device failed; "": it did not, in this runner */
+    int64_t failing;   /* the trial that it failed with */
 };
 
 struct ended_attempt {
@@ -244,9 +248,9 @@ void slot_kill(struct agent *agent, struct slot *slot, const char *fault);
 /* agent_devices.c */
 int agent_find_devices(struct agent *agent, const char *request, struct error *err);
 bool slot_has_gpu(const struct agent *agent, const struct slot *slot);
-/* One more failure of its GPU: takes the slot out when there were too many. The node goes on with the others,
- * or leaves where there is none. */
-void slot_device_failed(struct agent *agent, struct slot *slot, const char *why);
+/* One more failure of its GPU, with `trial` (-1: without one): takes the slot out when there were too many.
+ * The node goes on with the others, or leaves where there is none. */
+void slot_device_failed(struct agent *agent, struct slot *slot, int64_t trial, const char *why);
 
 static inline bool slot_is_free(const struct slot *slot)
 {

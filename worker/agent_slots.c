@@ -210,6 +210,7 @@ static void slot_take(struct agent *agent, struct slot *slot, json_t *line)
     }
     if (spoilt) {
         snprintf(slot->failure, sizeof slot->failure, "%s", json_get_string(line, "error", ""));
+        slot->failing = json_get_integer(line, "trial", -1);
         log_warning(agent->log, "", "slot %d: %s failed: %s", slot->number, agent->devices[slot->number].id,
                     slot->failure);
         slot_await_death(agent, slot); /* it ends by itself; the next one begins afresh */
@@ -312,7 +313,8 @@ static void slot_died(struct agent *agent, struct slot *slot, int status)
     slot->early_deaths = early ? slot->early_deaths + 1 : 0;
     slot->restart_ns = agent->now_ns + (slot->early_deaths + slot->device_failures) * RESTART_NS;
     if (gpu && (early || slot->failure[0])) {
-        slot_device_failed(agent, slot, early ? (text ? text : "") : slot->failure);
+        slot_device_failed(agent, slot, early ? -1 : slot->failing,
+                           early ? (text ? text : "") : slot->failure);
     }
     slot->failure[0] = '\0';
     if (!gpu && slot->early_deaths >= EARLY_DEATHS_LIMIT) {

@@ -183,8 +183,9 @@ static int final_seeds(struct runner *runner, int64_t epochs, bool *diverged, co
     return result;
 }
 
-/* Into *details, which may be NULL before. The same results. */
-static int final_baseline(struct runner *runner, json_t **details)
+/* Into *details, which may be NULL before. The same results. Where its device fails all of it is tried again,
+ * unless that would throw away a refit. */
+static int final_baseline(struct runner *runner, json_t **details, struct error *err)
 {
     if (!json_get_boolean(runner->run.final, "baseline", false)) {
         return 1;
@@ -192,6 +193,11 @@ static int final_baseline(struct runner *runner, json_t **details)
     json_t *baseline = runner_baseline(runner);
     if (!baseline) {
         return 0;
+    }
+    if (runner->device_failed && !*details) {
+        error_set(err, ERROR_RESOURCE, "%s", json_get_string(baseline, "error", ""));
+        json_decref(baseline);
+        return -1;
     }
     *details = *details ? *details : json_object();
     json_object_set_new(*details, "baseline", baseline);
@@ -207,7 +213,7 @@ void runner_refit(struct runner *runner)
     json_t *details = NULL;
     int result = refits ? final_seeds(runner, epochs, &diverged, &blame, &details, &err) : 1;
     if (result == 1) {
-        result = final_baseline(runner, &details);
+        result = final_baseline(runner, &details, &err);
     }
     if (result == 1) {
         runner_send_ended(runner, "finished", epochs, refits, NULL, details);

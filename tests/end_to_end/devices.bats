@@ -66,11 +66,11 @@ completed() {
 }
 
 @test "an error that spoils one device: its trials are tried elsewhere, and it gets no more" {
-    spec 's/run_cap: 8/run_cap: 24/' 's/batch_size: 128/batch_size: 32/'
+    spec 's/run_cap: 8/run_cap: 80/' 's/batch_size: 128/batch_size: 32/'
     export RUNG_EMULATED_FAULTS=sticky:launch=150:device=1
     expect 0 "$RUNG" run spec.yaml --db "$db" --devices emulated:4 --verbose
     says "cudaErrorIllegalAddress" "emulated:1 takes no more work after 3 failures in a row"
-    [ "$(completed)" = 24 ]
+    [ "$(completed)" = 80 ]
     [ "$(count "SELECT count(*) FROM attempt WHERE outcome = 'crashed'")" = 3 ]
     [ "$(count "SELECT count(*) FROM attempt WHERE outcome = 'crashed' AND error LIKE '%cudaErrorIllegalAddress%'")" = 3 ]
     [ "$(count "SELECT count(DISTINCT trial) FROM attempt WHERE outcome = 'crashed'")" = 3 ]
@@ -84,6 +84,28 @@ completed() {
     says "emulated:0 takes no more work"
     [ "$(completed)" = 300 ]
     [ "$(count "SELECT count(*) FROM attempt WHERE outcome = 'crashed' AND error LIKE '%cudaErrorDevicesUnavailable%'")" -ge 1 ]
+}
+
+@test "devices that all fail use up no retries: the sweep can be resumed, and nothing of it has failed" {
+    spec 's/run_cap: 8/run_cap: 24/'
+    coordinator spec.yaml
+    RUNG_EMULATED_FAULTS=sticky:launch=60 start bad "$RUNG" worker "$endpoint" --name bad --dir "$home/bad" --devices emulated:2
+    until_true 60 eval '! kill -0 "$pid"'
+    grep -q "cudaErrorIllegalAddress" "$home/bad.out"
+    [ "$(count "SELECT count(*) FROM trial WHERE state = 'failed'")" = 0 ]
+    worker good --devices emulated:2
+    until_true 60 eval '[ "$(completed)" = 24 ]'
+}
+
+@test "the device fails while the baseline is trained: that is tried again" {
+    spec 's/run_cap: 8/run_cap: 1/'
+    echo sticky:launch=400 >faults
+    coordinator spec.yaml
+    RUNG_EMULATED_STATE=$home/faults worker node --devices emulated:1
+    until_true 60 eval '[ "$(count "SELECT count(*) FROM attempt WHERE trial = 0 AND outcome = '"'crashed'"'")" -ge 1 ]'
+    : >faults
+    until_true 60 eval '! kill -0 "$coordinator_pid"'
+    [ "$(count "SELECT json_extract(baseline, '$.metrics.validation_accuracy') > 0.9 FROM sweep")" = 1 ]
 }
 
 @test "the only device is lost: the worker leaves and says why, the sweep can be resumed" {

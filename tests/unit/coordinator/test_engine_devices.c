@@ -164,6 +164,44 @@ static void the_only_device_is_asked_again(void **state)
     expect_assign(f, 1, 2, 0, 2);
 }
 
+/* A bad device must not use up the retries of the trials that it gets. */
+static void a_failed_device_counts_apart_from_crashes(void **state)
+{
+    struct engine_fixture *f = *state;
+    f->settings.max_retries = 0;
+    f->settings.max_losses = 3;
+    engine_fixture_begin(f);
+    say_hello_with_gpus(f, 1, 1, true);
+    for (int attempt = 1; attempt <= 4; attempt++) {
+        say_ready(f, 1, 0);
+        expect_assign(f, 1, attempt, 0, 2);
+        say_device_failed(f, 1, 1, attempt);
+        expect_trial(f, 1, attempt < 4 ? TRIAL_WAITING : TRIAL_FAILED,
+                     attempt < 4 ? REASON_NONE : REASON_CRASHED);
+    }
+}
+
+static void the_trial_with_the_least_bad_luck_is_tried_first(void **state)
+{
+    struct engine_fixture *f = *state;
+    f->settings.run_cap = 2;
+    f->settings.max_losses = 3;
+    engine_fixture_begin(f);
+    say_hello_with_gpus(f, 1, 1, true);
+    say_ready(f, 1, 0);
+    say_device_failed(f, 1, 1, 1);
+    say_ready(f, 1, 0);
+    expect_assign(f, 1, 2, 0, 2);
+    say_hello_with_gpus(f, 2, 1, true);
+    say_ready(f, 2, 0);
+    expect_assign(f, 2, 1, 0, 2);
+    say_device_failed(f, 1, 1, 2);
+    say_device_failed(f, 2, 2, 1);
+    say_hello_with_gpus(f, 3, 1, true);
+    say_ready(f, 3, 0);
+    expect_assign(f, 2, 2, 0, 2);
+}
+
 static void a_slot_that_is_given_up_gets_no_more(void **state)
 {
     struct engine_fixture *f = *state;
@@ -331,6 +369,8 @@ int main(void)
         TEST(a_precision_that_was_given_needs_no_decision),
         TEST(a_failed_device_is_not_asked_again_while_there_is_another),
         TEST(the_only_device_is_asked_again),
+        TEST(the_trial_with_the_least_bad_luck_is_tried_first),
+        TEST(a_failed_device_counts_apart_from_crashes),
         TEST(a_slot_that_is_given_up_gets_no_more),
         TEST(the_baseline_is_trained_after_the_search),
         TEST(the_refit_brings_the_baseline_along),

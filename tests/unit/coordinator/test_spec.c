@@ -452,6 +452,26 @@ static void test_compare(void **state)
     assert_null(strstr(err.message, "run_cap"));
 }
 
+/* A sweep of another version, whose trainer had other settings: nobody has changed the spec. */
+static void test_compare_tells_another_trainer_from_another_spec(void **state)
+{
+    struct spec first, next;
+    struct error err = {0};
+    (void)state;
+    parse(&first, WHOLE, NULL);
+    parse(&next, WHOLE, NULL);
+    json_object_set_new(json_object_get(first.normalised, "train"), "momentum", json_real(0.5));
+    assert_int_equal(spec_compare(first.normalised, next.normalised, true, &err), -1);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_non_null(strstr(err.message, "this rung's trainer has other settings"));
+    assert_non_null(strstr(err.message, "train.momentum: stored 0.5, now "));
+    json_object_set_new(first.normalised, "method", json_string("grid"));
+    assert_int_equal(spec_compare(first.normalised, next.normalised, true, &err), -1);
+    assert_non_null(strstr(err.message, "made from another spec: "));
+    spec_release(&first);
+    spec_release(&next);
+}
+
 /* A folder that was moved keeps its sweep: the spec names the data by the same words. */
 static void test_compare_ignores_where_the_files_lie(void **state)
 {
@@ -521,6 +541,7 @@ int main(void)
         cmocka_unit_test(test_restored_specs_take_overrides),
         cmocka_unit_test(test_compare),
         cmocka_unit_test(test_compare_ignores_where_the_files_lie),
+        cmocka_unit_test(test_compare_tells_another_trainer_from_another_spec),
         cmocka_unit_test(test_without_settings),
         cmocka_unit_test(test_names_from_files),
     };

@@ -172,6 +172,18 @@ static void test_a_runner_that_never_starts_is_told(void **state)
     assert_non_null(strstr(text, "no device here"));
 }
 
+static void spoil_device(struct fake_coordinator *coordinator, int64_t trial, int64_t attempt)
+{
+    struct message message;
+    coordinator_assign(coordinator, 0, trial, attempt, "{\"spoil_at\": 1}", 0, 9, NULL);
+    coordinator_expect(coordinator, MESSAGE_ENDED, &message);
+    assert_int_equal(message.outcome, OUTCOME_CRASHED);
+    assert_true(message.device_failed);
+    assert_string_equal(message.error, "cudaErrorIllegalAddress");
+    message_release(&message);
+    coordinator_acknowledge(coordinator, trial, attempt, 1, ACTION_STOP, 9);
+}
+
 /* One of two GPUs fails three times in a row: it is told as faulty, and gets no more; the other goes on. */
 static void test_a_gpu_that_fails_again_and_again_is_given_up(void **state)
 {
@@ -179,15 +191,9 @@ static void test_a_gpu_that_fails_again_and_again_is_given_up(void **state)
     struct message message;
     coordinator_start_worker(coordinator, "emulated:2", NULL);
     coordinator_join(coordinator, 2);
-    for (int attempt = 1; attempt <= 3; attempt++) {
-        coordinator_assign(coordinator, 0, 1, attempt, "{\"spoil_at\": 1}", 0, 9, NULL);
-        coordinator_expect(coordinator, MESSAGE_ENDED, &message);
-        assert_int_equal(message.outcome, OUTCOME_CRASHED);
-        assert_true(message.device_failed);
-        assert_string_equal(message.error, "cudaErrorIllegalAddress");
-        message_release(&message);
-        coordinator_acknowledge(coordinator, 1, attempt, 1, ACTION_STOP, 9);
-        if (attempt < 3) {
+    for (int trial = 11; trial <= 13; trial++) {
+        spoil_device(coordinator, trial, 1);
+        if (trial < 13) {
             coordinator_expect_only(coordinator, MESSAGE_READY); /* a fresh process */
         }
     }
@@ -207,6 +213,21 @@ static void test_a_gpu_that_fails_again_and_again_is_given_up(void **state)
     coordinator_expect(coordinator, MESSAGE_READY, &message);
     assert_int_equal(message.slot, 1);
     message_release(&message);
+}
+
+/* A trial that fails wherever it is tried is at fault itself: the GPU stays for the others. */
+static void test_a_gpu_is_not_given_up_for_one_trial(void **state)
+{
+    struct fake_coordinator *coordinator = *state;
+    coordinator_start_worker(coordinator, "emulated:1", NULL);
+    coordinator_join(coordinator, 1);
+    for (int attempt = 1; attempt <= 4; attempt++) {
+        spoil_device(coordinator, 1, attempt);
+        coordinator_expect_only(coordinator, MESSAGE_READY);
+    }
+    coordinator_assign(coordinator, 0, 2, 1, "{\"epochs\": 1}", 0, 9, NULL);
+    coordinator_expect_reports(coordinator, 2, 1, 1, 1);
+    coordinator_expect_ended(coordinator, 2, 1, 2, OUTCOME_FINISHED, NULL);
 }
 
 static void test_drain_lets_trials_finish(void **state)
@@ -413,6 +434,7 @@ int main(void)
         STORY(test_a_crash_while_held_goes_on_from_the_file),
         STORY(test_a_runner_that_never_starts_is_told),
         STORY(test_a_gpu_that_fails_again_and_again_is_given_up),
+        STORY(test_a_gpu_is_not_given_up_for_one_trial),
         STORY(test_a_full_disk_hands_everything_back),
         STORY(test_drain_lets_trials_finish),
         STORY(test_drain_now_hands_back),
