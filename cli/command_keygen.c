@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const char usage[] = "usage: rung keygen [--config DIR]\n"
-                            "       rung keygen --for NAME [--out DIR] [--config DIR]\n"
+                            "       rung keygen --for NAME [--out DIR] [--config DIR] [--force]\n"
                             "Without --for: makes this user's keys, if missing, and prints the public ones.\n"
                             "With --for: makes DIR (default NAME-keys) with a worker.key of its own and\n"
                             "coordinator.pub, and authorizes that key here, for running coordinators, too.\n"
@@ -18,13 +18,15 @@ static const char usage[] = "usage: rung keygen [--config DIR]\n"
                             "\n"
                             "  --for NAME    whom the key is for (a note in the list of authorized keys)\n"
                             "  --out DIR     where the folder to hand over is made\n"
-                            "  --config DIR  folder of this user's keys (default ~/.config/rung)\n";
+                            "  --config DIR  folder of this user's keys (default ~/.config/rung)\n"
+                            "  --force       another key for a NAME that has one\n";
 
-enum { OPTION_FOR = 1000, OPTION_OUT, OPTION_CONFIG };
+enum { OPTION_FOR = 1000, OPTION_OUT, OPTION_CONFIG, OPTION_FORCE };
 
 static const struct option options_table[] = {{"for", required_argument, NULL, OPTION_FOR},
                                               {"out", required_argument, NULL, OPTION_OUT},
                                               {"config", required_argument, NULL, OPTION_CONFIG},
+                                              {"force", no_argument, NULL, OPTION_FORCE},
                                               {"help", no_argument, NULL, 'h'},
                                               {NULL, 0, NULL, 0}};
 
@@ -57,17 +59,38 @@ static int write_folder(const char *folder, const char *server_key, const struct
     return result;
 }
 
-static int make_for(const char *config, const char *name, const char *out, struct error *err)
+#define AUTHORIZED_LIMIT (4u << 20) /* bytes */
+
+/* Whoever lost a key is not to be let in with it for ever: -1 where the list has a key for this name. */
+static int refuse_second(const char *authorized, const char *name, struct error *err)
+{
+    char *text = file_read(authorized, AUTHORIZED_LIMIT, NULL, err), *rest = text, *line;
+    int result = text ? 0 : -1;
+    for (int number = 1; (line = strsep(&rest, "\n")) != NULL; number++) {
+        const char *note = strstr(line, " # ");
+        if (result == 0 && note && strcmp(note + 3, name) == 0)
+            result = error_set(err, ERROR_USAGE,
+                               "%s has a key: line %d of %s; delete it to withdraw that key, or authorize "
+                               "another beside it with --force",
+                               name, number, authorized);
+    }
+    free(text);
+    return result;
+}
+
+static int make_for(const char *config, const char *name, const char *out, bool force, struct error *err)
 {
     struct security coordinator;
-    struct key_pair pair;
+    struct key_pair pair = {0};
     char folder[300];
     snprintf(folder, sizeof(folder), "%s-keys", name);
     if (!out)
         out = folder;
     if (security_for_coordinator(&coordinator, config, err) != 0)
         return -1;
-    int result = key_pair_make(&pair, err);
+    int result = force ? 0 : refuse_second(coordinator.authorized, name, err);
+    if (result == 0)
+        result = key_pair_make(&pair, err);
     if (result == 0)
         result = write_folder(out, coordinator.own.public_key, &pair, err);
     if (result == 0)
@@ -84,6 +107,7 @@ int command_keygen(int argc, char **argv)
 {
     const char *name = NULL, *out = NULL, *config = NULL;
     struct error err = {0};
+    bool force = false;
     int code;
     options_start();
     while ((code = options_next("keygen", argc, argv, options_table)) != -1) {
@@ -100,6 +124,9 @@ int command_keygen(int argc, char **argv)
         case OPTION_CONFIG:
             config = optarg;
             break;
+        case OPTION_FORCE:
+            force = true;
+            break;
         default:
             return EXIT_USAGE;
         }
@@ -110,6 +137,6 @@ int command_keygen(int argc, char **argv)
         return command_usage_error("keygen", "--out needs --for NAME");
     if (name && (!*name || strlen(name) > 200 || strpbrk(name, "/\n")))
         return command_usage_error("keygen", "--for takes a name of 1 to 200 characters without '/'");
-    int result = name ? make_for(config, name, out, &err) : print_own(config, &err);
+    int result = name ? make_for(config, name, out, force, &err) : print_own(config, &err);
     return result == 0 ? EXIT_DONE : command_fail("keygen", &err);
 }

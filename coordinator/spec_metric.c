@@ -77,16 +77,29 @@ static void read_metric_name(struct reader *reader, const struct node *metric)
     }
 }
 
+/* What is looked for the wrong way round costs the whole sweep: it is said before all else. */
+static void put_last_note_first(struct reader *reader, size_t notes_before)
+{
+    json_t *notes = reader->spec->notes, *last = json_array_get(notes, notes_before);
+    if (last) {
+        json_incref(last);
+        json_array_remove(notes, notes_before);
+        reader->failed |= json_array_insert_new(notes, 0, last) != 0;
+    }
+}
+
 static void read_goal(struct reader *reader, const struct node *metric)
 {
     static const char *const goals[] = {"minimize", "maximize", NULL};
     const struct node *node = node_find(metric, "goal");
     const char *name = reader->spec->metric;
+    size_t notes_before = json_array_size(reader->spec->notes);
     if (node) {
         reader->spec->maximize = read_choice(reader, node, "metric.goal", goals) == 1;
     } else if (name && is_score(name)) {
         note_at(reader, metric, "metric.goal",
                 "goal is left out, so %s is minimized; write goal: maximize to look for the highest", name);
+        put_last_note_first(reader, notes_before);
     }
     if (node && name && is_score(name) && !reader->spec->maximize && node->kind == NODE_STRING &&
         strcmp(node->text, "minimize") == 0) {

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that people bring from elsewhere, too far from ours for the edit distance. */
-static const char *synonym(const char *name)
+const char *setting_synonym(const char *name)
 {
     static const struct {
         const char *theirs, *ours;
@@ -36,7 +35,7 @@ static void problem_name(struct reader *reader, const struct node *key)
     if (!names) {
         return;
     }
-    const char *ours = synonym(key->text);
+    const char *ours = setting_synonym(key->text);
     const char *nearest = ours && word_is_in(ours, names) ? ours : nearest_word(key->text, names);
     /* The names are listed once; a file with one foreign name has more of them. */
     struct text text;
@@ -52,9 +51,9 @@ static void problem_name(struct reader *reader, const struct node *key)
         problem_at(reader, key, "parameters", "%s cannot be searched (set it under train:), accepted %s",
                    key->text, accepted);
     } else {
-        problem_at(reader, key, "parameters", "found \"%.60s\", which is no train setting, accepted %s%s%s%s",
-                   key->text, accepted, nearest ? " (did you mean " : "", nearest ? nearest : "",
-                   nearest ? "?)" : "");
+        problem_at(reader, key, "parameters", "found \"%.60s\", which is no train setting%s%s%s, accepted %s",
+                   key->text, nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "",
+                   accepted);
     }
     text_release(&text);
     free(names);

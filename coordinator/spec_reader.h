@@ -85,6 +85,9 @@ bool setting_takes(const struct setting *setting, double number);               
 const char *setting_accepted(const struct setting *setting, struct text *text); /* "a number > 0" */
 /* Names of the settings (those that can be searched, or all), NULL-terminated; free() the array only. */
 const char **setting_names(struct reader *reader, bool searchable);
+/* Our name for one that people bring from elsewhere, too far from it for the edit distance (lr); NULL: none.
+ */
+const char *setting_synonym(const char *name);
 
 /* The sections. A node may be NULL where the section may be left out. */
 void read_metric(struct reader *reader, const struct node *metric);

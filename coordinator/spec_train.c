@@ -57,7 +57,10 @@ static void problem_unknown(struct reader *reader, const struct node *key, const
                             const char *name)
 {
     const char **names = setting_names(reader, false);
-    const char *nearest = names ? nearest_word(name, names) : NULL;
+    const char *ours = setting_synonym(name);
+    const char *nearest = names && ours && word_is_in(ours, names) ? ours
+                          : names                                  ? nearest_word(name, names)
+                                                                   : NULL;
     const char *own = nearest_word(key->text, names ? names : (const char *const[]){NULL});
     struct text text;
     text_init(&text);
@@ -81,14 +84,26 @@ static void problem_unknown(struct reader *reader, const struct node *key, const
     }
     char where[KEY_SIZE + 8];
     snprintf(where, sizeof where, "train%s%s", length ? "." : "", group);
-    problem_at(reader, key, where, "found \"%.60s\", accepted %s%s%s%s", key->text,
-               text.data ? text.data : "", nearest ? " (did you mean " : "", nearest ? nearest : "",
-               nearest ? "?)" : "");
+    problem_at(reader, key, where, "found \"%.60s\"%s%s%s, accepted %s", key->text,
+               nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "",
+               text.data ? text.data : "");
     text_release(&text);
     free(names);
 }
 
 static void read_level(struct reader *reader, const struct node *map, const char *group);
+
+/* A parameter's values replace the setting in each trial: one that is set, above all by --set, does nothing.
+ */
+static void note_overridden(struct reader *reader, const struct node *value, const char *name)
+{
+    const struct node *parameters = node_find(reader->tree.root, "parameters");
+    char key[KEY_SIZE + 8];
+    if (parameters && parameters->kind == NODE_MAP && node_find(parameters, name)) {
+        snprintf(key, sizeof key, "train.%.*s", KEY_SIZE - 1, name);
+        note_at(reader, value, key, "is never used: parameters.%s has the values of each trial", name);
+    }
+}
 
 static void read_entry(struct reader *reader, const struct node_entry *entry, const char *group)
 {
@@ -102,6 +117,7 @@ static void read_entry(struct reader *reader, const struct node_entry *entry, co
         json_t *value = setting_read(reader, setting, entry->value, key);
         /* A refused value is kept as null, so that it does not count as left out. */
         put_nested(reader, reader->spec->train, name, value ? value : json_null());
+        note_overridden(reader, entry->value, name);
     } else if (!is_group(reader, name)) {
         problem_unknown(reader, entry->key, group, name);
     } else if (entry->value->kind == NODE_MAP) {

@@ -100,6 +100,9 @@ PY
     says "refused"
     XDG_CONFIG_HOME=$home/stranger expect 3 "$RUNG" status "$endpoint" --server-key "$key"
     expect 0 "$RUNG" keygen --for friend --out "$home/friend"
+    expect 2 "$RUNG" keygen --for friend --out "$home/again"
+    says "friend has a key: line 2 of" "authorized" "--force"
+    expect 0 "$RUNG" keygen --for friend --out "$home/again" --force
     start friend env XDG_CONFIG_HOME="$home/none" "$RUNG" worker "$endpoint" --config "$home/friend" --devices cpu:1
     until_true 20 eval '[ "$(count "SELECT count(*) FROM trial WHERE state = '"'completed'"'")" -ge 1 ]'
 }
