@@ -101,7 +101,7 @@ static void note_overridden(struct reader *reader, const struct node *value, con
     char key[KEY_SIZE + 8];
     if (parameters && parameters->kind == NODE_MAP && node_find(parameters, name)) {
         snprintf(key, sizeof key, "train.%.*s", KEY_SIZE - 1, name);
-        note_at(reader, value, key, "is never used: parameters.%s has the values of each trial", name);
+        note_at(reader, value, key, "this value is never used: parameters.%s has those of each trial", name);
     }
 }
 
