@@ -39,8 +39,7 @@
 #define AGENT_WAKE_EVENT UINT64_MAX /* epoll data of wake_fd */
 #define EARLY_DEATHS_LIMIT 3        /* runners that die before they are ready, in a row on one slot */
 #define DEVICE_FAILURES_LIMIT 3     /* of a GPU, in a row, runners that die early among them */
-#define DEVICE_FAILURES_OF_ONE 5 /* in a row with one trial: more than it is tried, for it may be at fault   \
-                                  */
+#define DEVICE_FAILURES_OF_ONE 5    /* the same with one trial only: more than that is tried */
 
 enum attempt_state {
     ATTEMPT_QUEUED,   /* waits for a slot */
