@@ -10,10 +10,10 @@
 /* Enough for these convex problems to settle, and little beside any search: rows are visited VISITS times in
  * all, which is a matter of the data only, never of time. Large data is seen EPOCHS_LEAST times: each epoch
  * has steps enough. */
-#define BASELINE_VISITS 100000
-#define BASELINE_EPOCHS_LEAST 3
+#define BASELINE_VISITS 40000
+#define BASELINE_EPOCHS_LEAST 2
 #define BASELINE_EPOCHS_MOST 100
-#define BASELINE_BATCH 256
+#define BASELINE_BATCH 128
 
 static int baseline_settings(const struct dataset *dataset, struct training_settings *settings,
                              struct error *err)
