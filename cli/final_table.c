@@ -75,8 +75,8 @@ void model_append(struct text *text, const struct query_options *query, const js
     if (name == NULL) {
         return;
     }
-    bool kept = json_get_integer(trial, "trial", -1) == 0;
-    text_printf(text, "%s: %s.files/blobs/%s (safetensors%s)\n", kept ? "model" : "checkpoint",
-                query->live ? "on the coordinator's machine, DB" : query_database(query), name,
-                kept ? ", the first seed's; it is kept" : "");
+    bool refit = json_get_integer(trial, "trial", -1) == 0;
+    text_printf(text, "%s (safetensors):\n  %s.files/blobs/%s\n",
+                refit ? "model of the first seed, which is kept" : "newest checkpoint",
+                query->live ? "on the coordinator's machine, DB" : query_database(query), name);
 }

@@ -11,7 +11,7 @@
 /* "refit of trial 3, 27 epochs, 5 seeds" and a table of metric, mean and standard deviation; or why there is
  * none. `sweep`: a row of `rung list`; nothing is appended while its "final" is null. */
 int final_append(struct text *text, const json_t *sweep, struct error *err);
-/* Where the model of a trial is, if it is kept: a line. `trial`: an answer to `show`. */
+/* Where the model of a trial is, if there is one: two lines. `trial`: an answer to `show`. */
 void model_append(struct text *text, const struct query_options *query, const json_t *trial);
 
 #endif

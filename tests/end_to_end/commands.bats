@@ -109,3 +109,13 @@ TEXT
         grep -q "^test_accuracy" <<<"$screen"
     done
 }
+
+@test "check says first what costs the whole sweep, and counts replicates" {
+    cp "$RUNG_CONFIGS/digits.csv.gz" .
+    sed 's/goal: maximize/objective: last/' "$RUNG_CONFIGS/digits.yaml" >spec.yaml
+    expect 0 "$RUNG" check spec.yaml --set train.replicates=5 --set train.precision=fp16 --set train.hidden=64 --devices cpu:1
+    [[ $output == "  warning (line "*"metric.goal: goal is left out"* ]]
+    says "27 epochs for each of 5 replicates, 3240 in all" "fp16 is emulated" "parameters.hidden has those of each trial"
+    expect 0 "$RUNG" check "$RUNG_CONFIGS/digits.yaml" --devices cpu:1
+    [[ $output != *"warning"* ]]
+}

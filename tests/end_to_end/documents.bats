@@ -20,7 +20,10 @@ block() {
     while read -r line; do
         eval "expect 0 ${line%%#*}"
     done <<<"$commands"
-    says "test_accuracy"
+    says "test_accuracy" "model of the first seed"
+    local model
+    model=$(tail -1 <<<"$output")
+    [ -s "${model#  }" ]
     commands=$(block "$root/README.md" sh 4 | grep -v status)
     [ "$(wc -l <<<"$commands")" = 3 ]
     while read -r line; do

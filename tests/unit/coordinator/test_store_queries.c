@@ -297,6 +297,31 @@ static void test_a_large_board(void **state)
     json_decref(rows);
 }
 
+/* What the refit was told besides its derived values is the sweep's, and no name of a trial's. */
+static void test_the_refit(void **state)
+{
+    static const char *const foreign[] = {"baseline", "test_accuracy", "derived"};
+    struct fixture *fixture = *state;
+    struct error err = {0};
+    keep_sweep(fixture->store, "last");
+    keep_trial(fixture->store, 1, 0.5, "{\"learning_rate\": 0.3}");
+    struct record refit = trial_record(0, TRIAL_COMPLETED, 0.99, 9, "{\"learning_rate\": 0.3}");
+    refit.trial.is_final = true;
+    refit.trial.derived = json_pack("{s:{s:f}, s:{}, s:{s:i}}", "test_accuracy", "mean", 0.9, "baseline",
+                                    "derived", "scale", 2);
+    memset(refit.trial.checkpoint, 'a', 64);
+    keep(fixture->store, refit);
+    json_t *trial = store_trial(fixture->store, SWEEP_ID, 0, &err);
+    assert_text(json_object_get(trial, "derived"), "{\"scale\":2}");
+    assert_int_equal(strlen(json_get_string(trial, "checkpoint", "")), 64);
+    json_decref(trial);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        struct leaderboard_query query = {.sort = foreign[i]};
+        assert_null(store_leaderboard(fixture->store, SWEEP_ID, &query, &err));
+        assert_non_null(strstr(err.message, "unknown name"));
+    }
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
@@ -308,6 +333,7 @@ int main(void)
         TEST(test_metric_with_a_quote),
         TEST(test_show),
         TEST(test_rows_as_good_as_the_best),
+        TEST(test_the_refit),
         TEST(test_list),
         TEST(test_answers),
         TEST(test_a_large_board),
