@@ -150,7 +150,8 @@ static const struct field ended_fields[] = {
     {"checkpoint_lost", FIELD_BOOLEAN, OPTIONAL, AT(checkpoint_lost), 0, NULL,
      "the checkpoint to start from is gone or damaged: the trial begins again"},
     {"device_failed", FIELD_BOOLEAN, OPTIONAL, AT(device_failed), 0, NULL,
-     "crashed because its device failed: it is tried again in another slot if there is one"},
+     "crashed because its device failed: it is tried again, in another slot if there is "
+     "one, as often as a lost one"},
     {"error", FIELD_TEXT, OPTIONAL, AT(error), 0, NULL, "what went wrong, with the end of stderr"},
     {"stdout", FIELD_TEXT, OPTIONAL, AT(log_stdout), 0, NULL,
      "what was printed during the attempt, for people"},
