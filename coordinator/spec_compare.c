@@ -122,7 +122,7 @@ int spec_compare(const json_t *stored, const json_t *next, bool seed_given, stru
         status =
             error_set(err, ERROR_USAGE,
                       "this rung's trainer has other settings or defaults than the one that the sweep began "
-                      "with; end it with that rung, or begin it again under another --name: %s",
+                      "with; what it found stays readable, but begin it again under another --name: %s",
                       text.data);
     } else if (text.size > 0) {
         status = error_set(err, ERROR_USAGE, "the stored sweep was made from another spec: %s", text.data);
