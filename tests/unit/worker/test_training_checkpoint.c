@@ -31,42 +31,6 @@ static int world_teardown(void **state)
     return 0;
 }
 
-static void save(struct trainer *trainer, const char *path)
-{
-    struct error err = {0};
-    if (trainer_save(trainer, path, &err) != 0)
-        fail_msg("%s", err.message);
-}
-
-static void load(struct trainer *trainer, const char *path)
-{
-    struct error err = {0};
-    if (trainer_load(trainer, path, &err) != 0)
-        fail_msg("%s", err.message);
-}
-
-static char *bytes_of(struct trainer *trainer, size_t *size)
-{
-    struct error err = {0};
-    char path[128];
-
-    snprintf(path, sizeof(path), "%s/compare", world.folder);
-    save(trainer, path);
-    return file_read(path, 0, size, &err);
-}
-
-/* Checkpoints hold all state, so equal files are equal trials. */
-static void assert_same_state(struct trainer *one, struct trainer *two)
-{
-    size_t size, other_size;
-    char *bytes = bytes_of(one, &size), *other = bytes_of(two, &other_size);
-
-    assert_int_equal(size, other_size);
-    assert_memory_equal(bytes, other, size);
-    free(bytes);
-    free(other);
-}
-
 static void check_pause(const struct training_settings *settings)
 {
     for (int pause = 0; pause <= EPOCHS; pause += world_on_cpu(&world) ? 1 : 4) {
@@ -74,10 +38,10 @@ static void check_pause(const struct training_settings *settings)
                        *paused = world_trainer(&world, settings, 5);
         for (int epoch = 0; epoch < EPOCHS; epoch++) {
             if (epoch == pause) {
-                save(paused, world.path);
+                world_save(paused, world.path);
                 trainer_destroy(paused);
                 paused = world_trainer(&world, settings, 5);
-                load(paused, world.path);
+                world_load(paused, world.path);
                 assert_int_equal(trainer_resource(paused), epoch);
             }
             char *expected = world_epoch(calm), *found = world_epoch(paused);
@@ -85,7 +49,7 @@ static void check_pause(const struct training_settings *settings)
             free(expected);
             free(found);
         }
-        assert_same_state(calm, paused);
+        assert_same_state(&world, calm, paused);
         trainer_destroy(calm);
         trainer_destroy(paused);
     }
@@ -148,10 +112,10 @@ static void test_best_statistics_are_kept(void **state)
     assert_int_equal(trainer_evaluate(trainer, SPLIT_TEST, "test_", &then, &err), 0);
     for (int epoch = 0; epoch < 3; epoch++)
         free(world_epoch(trainer));
-    save(trainer, world.path);
+    world_save(trainer, world.path);
     trainer_destroy(trainer);
     trainer = world_trainer(&world, &settings, 5);
-    load(trainer, world.path);
+    world_load(trainer, world.path);
     trainer_restore_best(trainer);
     assert_int_equal(trainer_evaluate(trainer, SPLIT_TEST, "test_", &now, &err), 0);
     assert_true(json_equal(then, now));
@@ -170,11 +134,11 @@ static void test_other_numerics_are_told(void **state)
         settings.precision = form == 2 ? PRECISION_FP16 : PRECISION_FP32;
         struct trainer *trainer = world_trainer(&world, &settings, 5);
         free(world_epoch(trainer));
-        save(trainer, world.path);
+        world_save(trainer, world.path);
         trainer_destroy(trainer);
         settings.precision = form == 1 ? PRECISION_BF16 : PRECISION_FP32;
         trainer = world_trainer(&world, &settings, 5);
-        load(trainer, world.path);
+        world_load(trainer, world.path);
         json_t *details = trainer_details(trainer);
         char *text = json_canonical(details);
         const char *made_in = form == 2 ? " fp16 micro_batch=32" : " fp32 micro_batch=32";
@@ -201,10 +165,10 @@ static void test_best_objective_may_be_infinite(void **state)
         int64_t resource = 0;
         free(world_epoch(trainer));
         trainer_keep_best(trainer, objectives[i]);
-        save(trainer, world.path);
+        world_save(trainer, world.path);
         trainer_destroy(trainer);
         trainer = world_trainer(&world, &settings, 5);
-        load(trainer, world.path);
+        world_load(trainer, world.path);
         assert_true(trainer_best(trainer, &objective, &resource));
         assert_true(objective == objectives[i] && resource == 1);
         trainer_destroy(trainer);

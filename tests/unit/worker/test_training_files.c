@@ -33,42 +33,6 @@ static int world_teardown(void **state)
     return 0;
 }
 
-static void save(struct trainer *trainer, const char *path)
-{
-    struct error err = {0};
-    if (trainer_save(trainer, path, &err) != 0)
-        fail_msg("%s", err.message);
-}
-
-static void load(struct trainer *trainer, const char *path)
-{
-    struct error err = {0};
-    if (trainer_load(trainer, path, &err) != 0)
-        fail_msg("%s", err.message);
-}
-
-static char *bytes_of(struct trainer *trainer, size_t *size)
-{
-    struct error err = {0};
-    char path[128];
-
-    snprintf(path, sizeof(path), "%s/compare", world.folder);
-    save(trainer, path);
-    return file_read(path, 0, size, &err);
-}
-
-/* Checkpoints hold all state, so equal files are equal trials. */
-static void assert_same_state(struct trainer *one, struct trainer *two)
-{
-    size_t size, other_size;
-    char *bytes = bytes_of(one, &size), *other = bytes_of(two, &other_size);
-
-    assert_int_equal(size, other_size);
-    assert_memory_equal(bytes, other, size);
-    free(bytes);
-    free(other);
-}
-
 /* A trained trial's file as bytes. */
 static char *make_file(size_t *size)
 {
@@ -77,7 +41,7 @@ static char *make_file(size_t *size)
     struct error err;
 
     free(world_epoch(trainer));
-    save(trainer, world.path);
+    world_save(trainer, world.path);
     trainer_destroy(trainer);
     return file_read(world.path, 0, size, &err);
 }
@@ -108,7 +72,7 @@ static void assert_untouched(struct trainer *trainer, const struct training_sett
 {
     struct trainer *fresh = world_trainer(&world, settings, 5);
 
-    assert_same_state(trainer, fresh);
+    assert_same_state(&world, trainer, fresh);
     trainer_destroy(fresh);
 }
 
@@ -137,7 +101,7 @@ static void test_truncated_and_corrupt_files_are_refused(void **state)
     assert_untouched(trainer, &settings);
     bytes[size - 1] ^= 1;
     write_file(bytes, size);
-    load(trainer, world.path);
+    world_load(trainer, world.path);
     free(bytes);
     trainer_destroy(trainer);
 }
@@ -187,7 +151,7 @@ static void test_files_of_deeper_models_are_refused(void **state)
     (void)state;
     settings.hidden[1] = 3;
     struct trainer *deeper = world_trainer(&world, &settings, 5);
-    save(deeper, world.path);
+    world_save(deeper, world.path);
     trainer_destroy(deeper);
     settings.hidden_count = 1;
     assert_other_refused(&settings, 5, "'layers.2.");

@@ -156,3 +156,38 @@ char *world_epoch(struct trainer *trainer)
     json_decref(metrics);
     return text;
 }
+
+void world_save(struct trainer *trainer, const char *path)
+{
+    struct error err = {0};
+    if (trainer_save(trainer, path, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+void world_load(struct trainer *trainer, const char *path)
+{
+    struct error err = {0};
+    if (trainer_load(trainer, path, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+static char *bytes_of(const struct trainer_world *world, struct trainer *trainer, size_t *size)
+{
+    struct error err = {0};
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/compare", world->folder);
+    world_save(trainer, path);
+    return file_read(path, 0, size, &err);
+}
+
+void assert_same_state(const struct trainer_world *world, struct trainer *one, struct trainer *two)
+{
+    size_t size, other_size;
+    char *bytes = bytes_of(world, one, &size), *other = bytes_of(world, two, &other_size);
+
+    assert_int_equal(size, other_size);
+    assert_memory_equal(bytes, other, size);
+    free(bytes);
+    free(other);
+}

@@ -27,4 +27,9 @@ double world_metric(struct trainer *trainer, const char *name);
 /* One epoch's metrics as canonical text; free() it. */
 char *world_epoch(struct trainer *trainer);
 
+void world_save(struct trainer *trainer, const char *path);
+void world_load(struct trainer *trainer, const char *path);
+/* Checkpoints hold all state, so equal files are equal trials. */
+void assert_same_state(const struct trainer_world *world, struct trainer *one, struct trainer *two);
+
 #endif
