@@ -10,11 +10,6 @@
 
 #define POINTS 32 /* looked at: as many as are tried before a sweep begins */
 
-static bool has_gpu(const struct device_description *device)
-{
-    return strcmp(device->kind, "cpu") != 0;
-}
-
 static double machine_memory(void)
 {
     return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -23,7 +18,7 @@ static double machine_memory(void)
 /* What `auto` would come to if this machine's device were the first to join. */
 static enum precision auto_precision(const struct device_description *device)
 {
-    return has_gpu(device) && device->bf16 ? PRECISION_BF16 : PRECISION_FP32;
+    return device_description_is_gpu(device) && device->bf16 ? PRECISION_BF16 : PRECISION_FP32;
 }
 
 static const char *const precision_names[] = {[PRECISION_AUTO] = "auto",
@@ -47,10 +42,11 @@ static json_t *point_plan(const struct spec *spec, const struct dataset *dataset
     /* Every seed of a point has its own memory. A CPU's trials take what the settings say, if the machine has
      * it. */
     int64_t replicates = settings.replicates > 1 ? settings.replicates : 1;
-    int64_t evaluation_rows = has_gpu(device) ? DEVICE_EVALUATION_ROWS_GPU : DEVICE_EVALUATION_ROWS_CPU;
-    size_t available = has_gpu(device) ? (size_t)(device->memory_bytes / replicates) : 0;
+    int64_t evaluation_rows =
+        device_description_is_gpu(device) ? DEVICE_EVALUATION_ROWS_GPU : DEVICE_EVALUATION_ROWS_CPU;
+    size_t available = device_description_is_gpu(device) ? (size_t)(device->memory_bytes / replicates) : 0;
     json_t *plan = trainer_plan(&settings, dataset, evaluation_rows, available, NULL);
-    if (plan && !has_gpu(device) &&
+    if (plan && !device_description_is_gpu(device) &&
         json_get_number(plan, "bytes", 0) * (double)replicates > machine_memory()) {
         json_object_set_new(plan, "fits", json_false());
     }
@@ -80,7 +76,7 @@ static void keep(json_t **kept, json_t *plan)
 static bool is_native(enum precision precision, const struct device_description *device,
                       const struct device *cpu)
 {
-    if (has_gpu(device)) {
+    if (device_description_is_gpu(device)) {
         return precision != PRECISION_BF16 || device->bf16;
     }
     return precision == PRECISION_FP32 ||
@@ -91,7 +87,7 @@ static bool is_native(enum precision precision, const struct device_description 
 static int note_emulated(json_t *notes, const bool *used, const struct device_description *device)
 {
     struct error err;
-    struct device *cpu = has_gpu(device) ? NULL : device_create("cpu:0", &err);
+    struct device *cpu = device_description_is_gpu(device) ? NULL : device_create("cpu:0", &err);
     int status = 0;
     for (int i = PRECISION_AUTO + 1; i < (int)(sizeof precision_names / sizeof *precision_names); i++) {
         char message[200];
@@ -100,7 +96,7 @@ static int note_emulated(json_t *notes, const bool *used, const struct device_de
         }
         snprintf(message, sizeof message,
                  "%s is emulated on %s: its results, but slower than fp32, not faster", precision_names[i],
-                 has_gpu(device) ? device->name : "this machine's CPU");
+                 device_description_is_gpu(device) ? device->name : "this machine's CPU");
         status |=
             json_array_append_new(notes, json_pack("{s:s, s:i, s:i, s:s, s:s}", "level", "note", "line", 0,
                                                    "column", 0, "key", "precision", "message", message));

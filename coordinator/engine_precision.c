@@ -19,18 +19,13 @@ static bool auto_is_used(const struct engine_settings *settings)
     return is_auto(settings->train) || searched;
 }
 
-static bool is_gpu(const struct device_description *device)
-{
-    return device->kind && strcmp(device->kind, "cpu") != 0;
-}
-
 static void warn_of_emulation(struct engine *engine, const struct message *hello)
 {
     const struct device_description *device = &hello->devices[0];
     if (strcmp(engine->sweep.precision, "bf16") == 0 && !device->bf16)
         engine_note(engine,
                     "worker %s: trains in bf16 like the others of this sweep, which is not native to its %s",
-                    hello->worker, is_gpu(device) && device->name ? device->name : "CPUs");
+                    hello->worker, device_description_is_gpu(device) && device->name ? device->name : "CPUs");
 }
 
 void precision_decide(struct engine *engine, const struct message *hello)
@@ -42,7 +37,7 @@ void precision_decide(struct engine *engine, const struct message *hello)
         return;
     }
     const struct device_description *device = &hello->devices[0];
-    bool half = is_gpu(device) && device->bf16;
+    bool half = device_description_is_gpu(device) && device->bf16;
     snprintf(engine->sweep.precision, sizeof(engine->sweep.precision), "%s", half ? "bf16" : "fp32");
     engine_keep_sweep(engine);
 }

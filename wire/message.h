@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define PROTOCOL_VERSION 1
 #define SESSION_SIZE 17 /* 16 hex digits and NUL */
@@ -75,6 +76,11 @@ struct device_description {
     bool bf16;   /* products in bf16 are native */
     char *fault; /* why it is used no more; NULL: it is */
 };
+/* Not a CPU thread: cuda, or its emulation. */
+static inline bool device_description_is_gpu(const struct device_description *device)
+{
+    return device->kind && strcmp(device->kind, "cpu") != 0;
+}
 
 /* One attempt a worker holds: running, or ended but not yet acknowledged. sequence = the last number it gave
  * out for this attempt (0: none yet). */

@@ -26,7 +26,7 @@ int agent_find_devices(struct agent *agent, const char *request, struct error *e
 
 bool slot_has_gpu(const struct agent *agent, const struct slot *slot)
 {
-    return strcmp(agent->devices[slot->number].kind, "cpu") != 0;
+    return device_description_is_gpu(&agent->devices[slot->number]);
 }
 
 /* Its last line, which says most: what a runner printed stands before. */
