@@ -59,6 +59,7 @@ void attempt_close(struct engine *engine, struct trial *trial, enum outcome outc
         trial->held_next->held_previous = trial->held_previous;
     if (trial->slot) {
         trial->slot->trial = NULL;
+        trial->slot->suspect = attempt->device_failed;
         engine->busy_slots--;
     }
     engine->open_attempts--;

@@ -82,6 +82,7 @@ void slot_vacate(struct engine *engine, struct slot *slot)
 {
     slot->trial->slot = NULL;
     slot->trial = NULL;
+    slot->suspect = false;
     engine->busy_slots--;
     if (slot->worker->has_peer && !slot->worker->drained)
         slot_set_idle(engine, slot, true);

@@ -33,6 +33,7 @@ struct slot {
     int64_t number;
     struct trial *trial; /* whose newest attempt it runs, as far as we know */
     bool idle;           /* said ready, has no work: in the engine's list */
+    bool suspect;        /* its last attempt ended with its device failing */
     struct slot *previous, *next;
 };
 

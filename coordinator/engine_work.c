@@ -111,20 +111,29 @@ static bool retry_avoids(const struct engine *engine, const struct trial *trial,
            attempt->slot == slot->number && engine->known_slots > 1;
 }
 
+/* Where a trial and a slot have both had a device fail, other trials come first: they tell as well whether
+ * the device is bad, and have lost nothing yet. */
+static bool retry_comes_last(const struct trial *trial, const struct slot *slot)
+{
+    return slot->suspect && trial->attempt_count > 0 && trial_newest(trial)->device_failed;
+}
+
 static struct trial *work_next(struct engine *engine, const struct slot *slot)
 {
-    struct trial *trial = heap_top(&engine->retries);
-    if (trial && retry_avoids(engine, trial, slot))
-        trial = NULL;
-    if (!trial && engine_holds(engine))
+    struct trial *retry = heap_top(&engine->retries);
+    if (retry && retry_avoids(engine, retry, slot))
+        retry = NULL;
+    if (!retry && engine_holds(engine))
         return NULL;
-    if (!trial)
+    struct trial *trial = retry, *fresh = NULL;
+    if (!retry || (!engine_holds(engine) && retry_comes_last(retry, slot))) {
         trial = promotion_take(engine);
+        fresh = trial ? NULL : trial_propose(engine);
+        trial = trial || fresh ? trial : retry;
+    }
     if (trial)
         trial_dequeue(engine, trial);
-    else
-        trial = trial_propose(engine);
-    return trial;
+    return trial ? trial : fresh;
 }
 
 void engine_send_assign(struct engine *engine, struct trial *trial)

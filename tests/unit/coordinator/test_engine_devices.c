@@ -156,6 +156,7 @@ static void a_failed_device_is_not_asked_again_while_there_is_another(void **sta
 static void the_only_device_is_asked_again(void **state)
 {
     struct engine_fixture *f = *state;
+    f->settings.run_cap = 1;
     engine_fixture_begin(f);
     say_hello_with_gpus(f, 1, 1, true);
     say_ready(f, 1, 0);
@@ -168,6 +169,7 @@ static void the_only_device_is_asked_again(void **state)
 static void a_failed_device_counts_apart_from_crashes(void **state)
 {
     struct engine_fixture *f = *state;
+    f->settings.run_cap = 1;
     f->settings.max_retries = 0;
     f->settings.max_losses = 3;
     engine_fixture_begin(f);
@@ -181,6 +183,29 @@ static void a_failed_device_counts_apart_from_crashes(void **state)
     }
 }
 
+/* So bad devices are found out by many trials, none of which loses much; a good one takes the retries first.
+ */
+static void a_slot_whose_device_failed_gets_other_trials_first(void **state)
+{
+    struct engine_fixture *f = *state;
+    f->settings.run_cap = 8;
+    engine_fixture_begin(f);
+    say_hello_with_gpus(f, 1, 2, true);
+    say_ready(f, 1, 0);
+    expect_assign(f, 1, 1, 0, 2);
+    say_ready(f, 1, 1);
+    expect_assign(f, 2, 1, 0, 2);
+    say_device_failed(f, 1, 1, 1);
+    say_device_failed(f, 1, 2, 1);
+    say_ready(f, 1, 0);
+    expect_assign(f, 3, 1, 0, 2);
+    say_ready(f, 1, 1);
+    expect_assign(f, 4, 1, 0, 2);
+    run_trial(f, 1, 4, 1, 2, 0.5); /* this device is good */
+    say_ready(f, 1, 1);
+    expect_assign(f, 1, 2, 0, 2);
+}
+
 static void the_trial_with_the_least_bad_luck_is_tried_first(void **state)
 {
     struct engine_fixture *f = *state;
@@ -191,12 +216,12 @@ static void the_trial_with_the_least_bad_luck_is_tried_first(void **state)
     say_ready(f, 1, 0);
     say_device_failed(f, 1, 1, 1);
     say_ready(f, 1, 0);
-    expect_assign(f, 1, 2, 0, 2);
+    expect_assign(f, 2, 1, 0, 2);
     say_hello_with_gpus(f, 2, 1, true);
     say_ready(f, 2, 0);
-    expect_assign(f, 2, 1, 0, 2);
-    say_device_failed(f, 1, 1, 2);
-    say_device_failed(f, 2, 2, 1);
+    expect_assign(f, 1, 2, 0, 2);
+    say_device_failed(f, 1, 2, 1);
+    say_device_failed(f, 2, 1, 2);
     say_hello_with_gpus(f, 3, 1, true);
     say_ready(f, 3, 0);
     expect_assign(f, 2, 2, 0, 2);
@@ -369,6 +394,7 @@ int main(void)
         TEST(a_precision_that_was_given_needs_no_decision),
         TEST(a_failed_device_is_not_asked_again_while_there_is_another),
         TEST(the_only_device_is_asked_again),
+        TEST(a_slot_whose_device_failed_gets_other_trials_first),
         TEST(the_trial_with_the_least_bad_luck_is_tried_first),
         TEST(a_failed_device_counts_apart_from_crashes),
         TEST(a_slot_that_is_given_up_gets_no_more),
