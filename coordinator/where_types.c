@@ -7,7 +7,7 @@
 
 bool where_token_is_null(const struct parser *parser)
 {
-    return where_token_is(parser, TOKEN_WORD, "null") || where_token_is(parser, TOKEN_WORD, "none");
+    return where_token_is(parser, TOKEN_WORD, "null"); /* none is a value of norm, class_weight, ... */
 }
 
 /* Is one of the comma-separated `types` among these? */

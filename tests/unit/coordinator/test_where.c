@@ -15,7 +15,8 @@ static void fill(struct store *store)
 {
     keep_sweep(store, "last");
     keep_trial(store, 1, 0.9,
-               "{\"batch_size\": 64, \"model.kind\": \"mlp\", \"hidden\": [128, 128], \"bias\": true}");
+               "{\"batch_size\": 64, \"model.kind\": \"mlp\", \"hidden\": [128, 128], \"bias\": true, "
+               "\"norm\": \"none\"}");
     keep_trial(store, 2, 0.8,
                "{\"batch_size\": 128, \"model.kind\": \"linear\", \"hidden\": [64], \"bias\": false}");
     keep_trial(store, 3, 0.7,
@@ -75,6 +76,8 @@ static void test_conditions(void **state)
         {"model.kind = mlp", "1"},
         {"model.kind in ('mlp', \"linear\")", "1 2"},
         {"model.kind not in (mlp, linear)", "3 4 5"},
+        {"norm = none", "1"}, /* a word like any other */
+        {"norm != none", "2 3 4 5"},
         {"model.kind = null", "3 5"},
         {"model.kind != null", "1 2 4"},
         {"model.kind = 'true'", "4"},
